@@ -1,0 +1,89 @@
+package frontier
+
+import (
+	"context"
+
+	"tiptoe/internal/weburl"
+)
+
+// Ref names a queued entry.
+type Ref struct {
+	Crawl CrawlID
+	Group string
+	Pos   Pos
+}
+
+// Ref names the entry for an acknowledgement.
+func (e *Entry) Ref() Ref { return Ref{e.Crawl, e.Group, e.Pos()} }
+
+// Mark is a URL to remember as seen without queueing it.
+type Mark struct {
+	Crawl CrawlID
+	FP    weburl.Fingerprint
+}
+
+// Note is a small durable fact about a group: its clocks, a robots.txt copy.
+// A nil Value deletes it.
+type Note struct {
+	Group string
+	Name  string
+	Value []byte
+}
+
+// Batch is what one Commit applies: all of it or nothing.
+type Batch struct {
+	Add    []Entry // queued if (Crawl, URL) was not seen before; ID is ignored
+	Mark   []Mark  // seen, not queued
+	Ack    []Ref   // done: leaves the queue; an unknown Ref is no error
+	Update []Entry // still queued, with new Tries/NotBefore; one that is not queued stays gone
+	Notes  []Note
+}
+
+// Queue is one group's waiting work in one crawl.
+type Queue struct {
+	Group string
+	Crawl CrawlID
+	Count int
+}
+
+// Store is the durable half of the frontier. It is safe for concurrent use.
+//
+// What every implementation promises (frontiertest proves it):
+//   - Commit is atomic and durable when it returns nil. After an error the
+//     batch is either wholly there or wholly absent, and committing it again
+//     is safe: nothing is queued twice, nothing acknowledged comes back.
+//   - A URL is queued at most once per crawl, for the life of the crawl,
+//     whatever the number of concurrent Commits that offer it.
+//   - Seen never answers true for a URL that was not seen. It may answer
+//     false for one that was: Commit decides.
+//   - Window returns entries in order, each as last committed, none twice.
+type Store interface {
+	// Commit applies b and returns the entries of b.Add that were new, in
+	// order, with their IDs.
+	Commit(ctx context.Context, b *Batch) (added []Entry, err error)
+
+	// Seen is a cheap advisory look, made for each link of each page. It
+	// also counts the look as an in-link of a URL it knows.
+	Seen(crawl CrawlID, fp weburl.Fingerprint) bool
+
+	// InLinks estimates how often a URL was offered; 0 if unknown.
+	InLinks(crawl CrawlID, fp weburl.Fingerprint) int
+
+	// Window appends to dst up to n entries of one queue that come after a
+	// place; the zero Pos is before everything.
+	Window(ctx context.Context, group string, crawl CrawlID, after Pos, n int, dst []Entry) ([]Entry, error)
+
+	// Queues calls fn for every non-empty queue of the crawl.
+	Queues(ctx context.Context, crawl CrawlID, fn func(Queue) error) error
+
+	// Note reads a note; nil if there is none.
+	Note(ctx context.Context, group, name string) ([]byte, error)
+
+	// OpenCrawl prepares the crawl's seen set; CloseCrawl frees its memory;
+	// DropCrawl deletes all that the store holds of it.
+	OpenCrawl(ctx context.Context, crawl CrawlID) error
+	CloseCrawl(crawl CrawlID)
+	DropCrawl(ctx context.Context, crawl CrawlID) error
+
+	Close() error
+}

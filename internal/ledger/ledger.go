@@ -1,0 +1,168 @@
+// Package ledger answers: what happened, and why?
+//
+// It holds the nouns of the durable record (crawls, pages, evidence, requests,
+// domains) that the storage rooms under it (sqlite, later postgres) keep. A
+// page row and the evidence for it are written in one transaction, so neither
+// exists without the other; all writes are idempotent, so a crash between the
+// ledger and the frontier repeats work and loses none.
+package ledger
+
+import (
+	"time"
+
+	"tiptoe/internal/outcome"
+	"tiptoe/internal/weburl"
+)
+
+// Status of a crawl. One enum for CLI, service and reports.
+type Status string
+
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Paused    Status = "paused"
+	Completed Status = "completed"
+	Partial   Status = "partial"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// Crawl is one run from seeds to an end.
+type Crawl struct {
+	ID       int64
+	Seeds    []string
+	Spec     []byte // JSON of the effective settings, enough to resume
+	Status   Status
+	Reason   string // why it ended, in words
+	Started  time.Time
+	Ended    time.Time // zero while it runs
+	Updated  time.Time
+	Counters Counters
+}
+
+// Counters of a crawl; always O(1) to keep.
+type Counters struct {
+	Processed  int64 `json:"processed"` // URLs that reached an end with a request
+	Successful int64 `json:"successful"`
+	Failed     int64 `json:"failed"`
+	Throttled  int64 `json:"throttled"` // URLs that ended throttled
+	Blocked    int64 `json:"blocked"`   // by robots or by the server
+	Skipped    int64 `json:"skipped"`   // scope, trap, budget, guard
+	Timeouts   int64 `json:"timeouts"`
+	Requests   int64 `json:"requests"` // on the wire, of any kind
+	HTTP429    int64 `json:"http_429"`
+	Retries    int64 `json:"retries"`
+	Bytes      int64 `json:"bytes"` // on the wire
+}
+
+// Timing splits one request.
+type Timing struct {
+	DNS, Connect, TLS, TTFB, Transfer, Total time.Duration
+	Reused                                   bool
+}
+
+// RobotsDecision is the evidence that every page row carries.
+type RobotsDecision struct {
+	Decided    bool // a robots decision was made at all
+	Allowed    bool
+	Rule       string // "Disallow: /private", or why without a rule
+	Line       int    // line in robots.txt; 0 if no line decided
+	CrawlDelay time.Duration
+	FetchedAt  time.Time // of the robots.txt copy
+	Confidence float64
+	Ignored    bool // --ignore-robots was given
+}
+
+// Page is one URL's outcome.
+type Page struct {
+	Crawl        int64
+	URL          string
+	FP           weburl.Fingerprint
+	Host         string // host key
+	Kind         string // page, sitemap
+	Via          string // seed, link, redirect, sitemap, ...
+	FoundOn      string
+	Depth        int
+	Tries        int // requests made for it
+	Outcome      outcome.Outcome
+	Status       int // HTTP status; 0 if there was no answer
+	Error        string
+	ContentType  string
+	Charset      string
+	Size         int64 // decoded bytes
+	WireSize     int64
+	Timing       Timing
+	FetchedAt    time.Time
+	RedirectTo   string
+	Title        string
+	Description  string
+	Canonical    string
+	Lang         string
+	Hreflang     string // JSON object lang -> URL; empty if none
+	NoIndex      bool
+	NoFollow     bool
+	LastModified time.Time
+	ContentHash  uint64
+	LinkCount    int
+	Links        []uint64 // low halves of the fingerprints of all link targets
+	Robots       RobotsDecision
+}
+
+// Evidence is a stored reason for a decision other than the robots decision
+// that the page row itself carries.
+type Evidence struct {
+	Crawl      int64
+	URL        string
+	FP         weburl.Fingerprint
+	Type       string // throttled, out_of_scope, budget, trap, guard, parked, robots_unreachable, ...
+	Content    string // JSON
+	Metadata   string // JSON
+	Confidence float64
+	At         time.Time
+}
+
+// Request is one request on the wire: the audit's raw material.
+type Request struct {
+	Crawl    int64
+	Permit   uint64
+	Group    string
+	URL      string
+	FP       weburl.Fingerprint
+	Kind     string // page, sitemap, robots
+	Cause    string // first, retry, redirect, robots, probe
+	Started  time.Time
+	Ended    time.Time
+	Status   int
+	Outcome  outcome.Outcome
+	GapOwed  time.Duration // minimum distance to the previous start in the group
+	InFlight int           // including this one, at the start
+	Cap      int
+	Error    string
+}
+
+// Domain is what was learned about one host, for people and later crawls.
+type Domain struct {
+	Host                string
+	AdaptiveDelay       time.Duration
+	AdaptiveFloor       time.Duration
+	CrawlDelay          time.Duration
+	ProbeStep           time.Duration
+	ErrorStreak         int
+	SuccessStreak       int
+	ConsecutiveFailures int
+	NextAvailable       time.Time
+	BlockedUntil        time.Time
+	BlockReason         string
+	LastSuccess         time.Time
+	Updated             time.Time
+	State               []byte // the limiter's whole state, JSON
+}
+
+// Batch is what one transaction writes.
+type Batch struct {
+	Pages    []Page
+	Evidence []Evidence
+	Requests []Request
+	Domains  []Domain
+	Crawls   []Crawl // status and counters
+}
