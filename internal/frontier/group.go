@@ -1,0 +1,151 @@
+package frontier
+
+import (
+	"time"
+
+	"tiptoe/internal/politeness"
+)
+
+type groupState uint8
+
+const (
+	idle groupState = iota
+	queued
+	busy
+	loading
+	robotsWait
+	slotsWait
+	parked
+)
+
+var stateNames = [...]string{"idle", "queued", "busy", "loading", "robots", "slots", "parked"}
+
+func (s groupState) String() string { return stateNames[s] }
+
+// group is what is paced together. Only its shard touches it.
+type group struct {
+	key    string
+	state  groupState
+	at     time.Time // queued: when it is due
+	heapIx int
+	seq    uint64 // order of filing, so that equal times go in turn
+
+	clocks   politeness.State
+	lastGap  time.Duration // owed between the last start and the next
+	lastWhy  politeness.Why
+	inFlight int
+	starting int // granted, not on the wire yet
+	loaded   bool
+	loads    int  // loads under way
+	stalled  bool // enough entries wait for robots.txt; take no more
+	wantSlot bool // a robots fetch found all slots taken
+	dirty    bool
+	changed  bool
+
+	queues  []*queue
+	turn    int
+	origins []*origin
+	tasks   []RobotsTask
+
+	rate   float64 // requests a second, smoothed
+	rateAt time.Time
+}
+
+func (g *group) queue(c *Crawl) *queue {
+	for _, q := range g.queues {
+		if q.crawl == c {
+			return q
+		}
+	}
+	q := newQueue(c)
+	g.queues = append(g.queues, q)
+	return q
+}
+
+func (g *group) find(id CrawlID) *queue {
+	for _, q := range g.queues {
+		if q.crawl.ID == id {
+			return q
+		}
+	}
+	return nil
+}
+
+// windowSize follows the host's pace: about four seconds of work.
+func (g *group) windowSize(now time.Time) int {
+	return min(max(int(4*g.recent(now)), baseWindow), maxWindow)
+}
+
+const rateMemory = 4 * time.Second
+
+func (g *group) countStart(now time.Time) {
+	g.rate = g.recent(now) + 1/rateMemory.Seconds()
+	g.rateAt = now
+}
+
+// recent decays the rate to now: full weight at once, half after rateMemory.
+func (g *group) recent(now time.Time) float64 {
+	if g.rateAt.IsZero() {
+		return 0
+	}
+	age := now.Sub(g.rateAt)
+	if age >= 8*rateMemory {
+		return 0
+	}
+	r := g.rate
+	for ; age >= rateMemory; age -= rateMemory {
+		r *= 0.3679
+	}
+	return r * (1 - 0.6321*float64(age)/float64(rateMemory))
+}
+
+// hasWork reports whether something of the group could be handed out without
+// another event happening first, and from when.
+func (g *group) hasWork() (at time.Time, ok bool) {
+	if len(g.tasks) > 0 && g.inFlight < g.widestCap() {
+		return time.Time{}, true
+	}
+	for _, q := range g.queues {
+		if q.crawl.paused.Load() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
+			continue
+		}
+		if !g.stalled && (q.inWindow() > 0 || q.unread() > 0 && !q.loading) {
+			return time.Time{}, true
+		}
+		if e := q.nextRetry(); e != nil && (!ok || e.NotBefore.Before(at)) {
+			at, ok = e.NotBefore, true
+		}
+	}
+	for _, o := range g.origins { // a robots.txt that is to be asked for (again)
+		if o.state == originMissing && len(o.held) > 0 && (!ok || o.wait.Before(at)) {
+			at, ok = o.wait, true
+		}
+	}
+	return at, ok
+}
+
+func (g *group) widestCap() int {
+	n := 1
+	for _, q := range g.queues {
+		n = max(n, g.clocks.Cap(q.crawl.Rules))
+	}
+	return n
+}
+
+// awaitsRobots reports whether entries wait for a robots answer on its way.
+func (g *group) awaitsRobots() bool {
+	for _, o := range g.origins {
+		if o.state == originFetching && len(o.held) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// waitingURLs counts entries nobody works on.
+func (g *group) waitingURLs() (n int) {
+	for _, q := range g.queues {
+		n += q.waiting()
+	}
+	return n
+}

@@ -1,0 +1,196 @@
+package frontier
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"tiptoe/internal/politeness"
+)
+
+// loadRequest is a question to the store, asked without holding any lock.
+type loadRequest struct {
+	group  string
+	clocks bool   // the group is new to memory
+	origin string // its robots.txt copy
+	crawl  *Crawl // its next window, or the crawl that wants the robots copy
+	after  Pos
+	n      int
+	scan   *shard // look for groups that only the store has
+}
+
+func (sh *shard) startLoad(g *group, q *queue, now time.Time) Work {
+	q.loading = true
+	g.loads++
+	n := sh.limit(g, now)
+	return Work{Kind: Load, load: loadRequest{group: g.key, crawl: q.crawl, after: q.bound, n: n}}
+}
+
+// limit is the window size of the group's queues: by its pace, and small when
+// the frontier's memory limit is reached.
+func (sh *shard) limit(g *group, now time.Time) int {
+	if sh.active*baseWindow > sh.s.opt.MemoryURLs/len(sh.s.shards) {
+		return minWindow
+	}
+	return g.windowSize(now)
+}
+
+// Load asks the store what Next wanted to know. It waits for a commit that is
+// under way, so that what it brings and what Committed announces never overlap.
+func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) error {
+	l := w.load
+	if l.scan != nil {
+		return s.loadDormant(ctx, l.scan, now)
+	}
+	sh := s.shardOf(l.group)
+	switch {
+	case l.clocks:
+		st, err := s.readClocks(ctx, l.group, now())
+		if err != nil {
+			return err
+		}
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		g := sh.group(l.group)
+		g.clocks, g.loaded = st, true
+		g.loads--
+		sh.file(g, now())
+	case l.origin != "":
+		b, err := s.store.Note(ctx, l.group, robotsNotePrefix+l.origin)
+		if err != nil {
+			return fmt.Errorf("load robots copy of %s: %w", l.origin, err)
+		}
+		var c *RobotsCopy
+		if b != nil {
+			if c, err = decodeRobots(b); err != nil {
+				c = nil // a copy nobody can read is fetched again
+			}
+		}
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		sh.loadedRobots(sh.group(l.group), l, c, now())
+	default:
+		read, err := s.store.Window(ctx, l.group, l.crawl.ID, l.after, l.n, nil)
+		if err != nil {
+			return fmt.Errorf("load queue of %s: %w", l.group, err)
+		}
+		s.commits.RLock()
+		defer s.commits.RUnlock()
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		g := sh.group(l.group)
+		g.loads--
+		q := g.find(l.crawl.ID)
+		if q == nil || q.crawl != l.crawl { // the crawl was closed meanwhile
+			sh.file(g, now())
+			return nil
+		}
+		q.fill(read, len(read) < l.n, now(), func(e *Entry) int {
+			return s.store.InLinks(e.Crawl, e.Fingerprint())
+		})
+		sh.file(g, now())
+	}
+	return nil
+}
+
+func (sh *shard) loadedRobots(g *group, l loadRequest, c *RobotsCopy, now time.Time) {
+	g.loads--
+	o := g.origin(l.origin)
+	o.state = originMissing
+	if c != nil {
+		if !c.Unreachable && c.Status >= 200 && c.Status < 300 {
+			o.last = c
+		}
+		if now.Before(c.Expires) {
+			o.state, o.copy = originKnown, c
+			g.clocks.SetCrawlDelay(l.crawl.Decide(c, l.origin+"/").CrawlDelay)
+			sh.unhold(g, o)
+		}
+	}
+	sh.file(g, now)
+}
+
+// readClocks finds what is known of a group's pace: the store's note, else
+// what the ledger learned in earlier crawls.
+func (s *Scheduler) readClocks(ctx context.Context, group string, now time.Time) (politeness.State, error) {
+	var st politeness.State
+	b, err := s.store.Note(ctx, group, clocksNoteName)
+	if err != nil {
+		return st, fmt.Errorf("load clocks of %s: %w", group, err)
+	}
+	if b != nil {
+		if err := json.Unmarshal(b, &st); err != nil {
+			return st, fmt.Errorf("load clocks of %s: %w", group, err)
+		}
+	} else if s.opt.Knowledge != nil {
+		if st, err = s.opt.Knowledge(ctx, group); err != nil {
+			return st, fmt.Errorf("load what was learned of %s: %w", group, err)
+		}
+	}
+	st.Clamp(now)
+	st.Decay(now, s.opt.HalfLife)
+	if !s.opt.RestartedAt.IsZero() {
+		st.AfterRestart(s.opt.RestartedAt, s.opt.RestartRules, s.rnd())
+	}
+	if st.Failures >= politeness.ParkAfter { // a restart gives a parked host one more try
+		st.Failures = politeness.ParkAfter - 1
+	}
+	return st, nil
+}
+
+// wakeDormant looks for groups that only the store has when there is room.
+func (sh *shard) wakeDormant() (Work, bool) {
+	if sh.dormant == 0 || sh.scan || sh.active > sh.hostLimit()*9/10 {
+		return Work{}, false
+	}
+	sh.scan, sh.dormant = true, 0
+	return Work{Kind: Load, load: loadRequest{scan: sh}}, true
+}
+
+func (sh *shard) hostLimit() int { return max(sh.s.opt.ReadyHosts/len(sh.s.shards), 1) }
+
+func (s *Scheduler) loadDormant(ctx context.Context, sh *shard, now func() time.Time) error {
+	for _, c := range s.openCrawls() {
+		var found []Queue
+		err := s.store.Queues(ctx, c.ID, func(q Queue) error {
+			if s.shardOf(q.Group) == sh {
+				found = append(found, q)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("look for parked hosts: %w", err)
+		}
+		s.commits.RLock()
+		sh.mu.Lock()
+		for _, q := range found {
+			if g := sh.groups[q.Group]; g != nil && g.find(c.ID) != nil {
+				continue
+			}
+			sh.adopt(c, q, now())
+		}
+		sh.mu.Unlock()
+		s.commits.RUnlock()
+	}
+	sh.mu.Lock()
+	sh.scan = false
+	sh.signal()
+	sh.mu.Unlock()
+	return nil
+}
+
+// adopt takes a queue that the store has into memory, or counts it as dormant.
+func (sh *shard) adopt(c *Crawl, q Queue, now time.Time) {
+	if sh.groups[q.Group] == nil && sh.active >= sh.hostLimit() {
+		sh.dormant += q.Count
+		return
+	}
+	g := sh.group(q.Group)
+	qq := g.queue(c)
+	qq.total = q.Count
+	if g.state == parked {
+		c.parked.Add(int64(q.Count))
+	}
+	sh.file(g, now)
+}

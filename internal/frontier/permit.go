@@ -1,0 +1,87 @@
+package frontier
+
+import (
+	"sync/atomic"
+	"time"
+
+	"tiptoe/internal/politeness"
+)
+
+// Crawl is one crawl's handle in the scheduler: its rules, its limits, its
+// counters. Fields above the line are set before Open and not changed after.
+type Crawl struct {
+	ID           CrawlID
+	Rules        politeness.Rules
+	IgnoreRobots bool
+
+	// Decide judges a URL by a robots.txt copy; called under the shard's
+	// lock, so it must be quick and must not call back.
+	Decide func(c *RobotsCopy, url string) Decision
+
+	// Reserve takes one page from the budget, before the permit; false means
+	// it is spent. Unreserve gives one back when the page needed no request.
+	Reserve func() bool
+
+	// ---
+
+	paused  atomic.Bool
+	pending atomic.Int64 // added and not acknowledged
+	taken   atomic.Int64 // handed out and not yet committed
+	parked  atomic.Int64 // pending in parked groups, not taken
+	refused atomic.Bool  // the budget turned somebody away
+}
+
+// Pending counts URLs that are not done: queued, in flight, retrying or
+// waiting for their commit.
+func (c *Crawl) Pending() int64 { return c.pending.Load() }
+
+// Parked counts the pending URLs whose host is parked.
+func (c *Crawl) Parked() int64 { return c.parked.Load() }
+
+// Taken counts URLs handed out and not yet committed.
+func (c *Crawl) Taken() int64 { return c.taken.Load() }
+
+// Exhausted reports that the crawl has nothing left that could be fetched.
+func (c *Crawl) Exhausted() bool { return c.pending.Load() == c.parked.Load() }
+
+// BudgetRefused reports that at least one URL was turned away by the budget.
+func (c *Crawl) BudgetRefused() bool { return c.refused.Load() }
+
+// Permit is the right to put one request on the wire. It is released once.
+type Permit struct {
+	ID       uint64
+	Crawl    *Crawl
+	Group    string
+	Robots   bool
+	Owed     time.Duration // least distance to the group's previous start
+	OwedWhy  politeness.Why
+	InFlight int // this one included
+	Cap      int
+	Granted  time.Time
+
+	g        *group
+	gap      time.Duration // owed to the next start
+	onWire   bool
+	released bool
+}
+
+// WorkKind says what Next handed out.
+type WorkKind uint8
+
+const (
+	Nothing WorkKind = iota
+	Fetch            // Entry, under Permit
+	Robots           // Task, under Permit
+	Refuse           // Entry; Decision says why; no permit was needed
+	Load             // call Scheduler.Load with it
+)
+
+// Work is one thing to do.
+type Work struct {
+	Kind     WorkKind
+	Permit   *Permit
+	Entry    Entry
+	Task     RobotsTask
+	Decision Decision // for Fetch and Refuse
+	load     loadRequest
+}

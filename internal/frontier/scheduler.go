@@ -1,0 +1,350 @@
+package frontier
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tiptoe/internal/politeness"
+)
+
+// Options of a Scheduler; zero values mean the defaults of SPEC §8.
+type Options struct {
+	Shards      int // default 1
+	RobotSlots  int // robots fetches at once, default 64
+	MemoryURLs  int // entries held in memory, default 5,000,000
+	ReadyHosts  int // hosts held in memory with work, default 500,000
+	IdleHosts   int // hosts without work that stay in memory, default 10,000
+	HalfLife    time.Duration
+	Rand        func() float64 // uniform in [0, 1); called from many goroutines
+	Now         func() time.Time
+	RestartedAt time.Time // set when an earlier process may have left requests without a trace
+
+	// RestartRules give the base gap owed after a restart.
+	RestartRules politeness.Rules
+
+	// Knowledge returns what earlier crawls learned about a group.
+	Knowledge func(ctx context.Context, group string) (politeness.State, error)
+}
+
+// Scheduler decides what is fetched next. See the package comment.
+type Scheduler struct {
+	store  Store
+	opt    Options
+	shards []*shard
+	names  []string
+	rnd    func() float64
+	now    func() time.Time
+
+	// commits is held for writing from the store's commit to its
+	// announcement, and for reading while a load is applied.
+	commits sync.RWMutex
+
+	mu     sync.Mutex
+	crawls map[CrawlID]*Crawl
+
+	permits     atomic.Uint64
+	inFlight    atomic.Int64
+	robotSlots  atomic.Int64
+	slotWaiters atomic.Int64
+}
+
+// New returns a scheduler over a store.
+func New(store Store, opt Options) *Scheduler {
+	def := func(p *int, v int) {
+		if *p <= 0 {
+			*p = v
+		}
+	}
+	def(&opt.Shards, 1)
+	def(&opt.RobotSlots, defaultRobotSlots)
+	def(&opt.MemoryURLs, 5_000_000)
+	def(&opt.ReadyHosts, 500_000)
+	def(&opt.IdleHosts, 10_000)
+	if opt.HalfLife == 0 {
+		opt.HalfLife = politeness.HalfLife
+	}
+	s := &Scheduler{store: store, opt: opt, rnd: opt.Rand, now: opt.Now, crawls: make(map[CrawlID]*Crawl)}
+	for i := range opt.Shards {
+		s.shards = append(s.shards, newShard(s))
+		s.names = append(s.names, "shard "+strconv.Itoa(i))
+	}
+	for _, sh := range s.shards {
+		sh.evictAt = max(opt.IdleHosts/len(s.shards), 1)
+	}
+	s.robotSlots.Store(int64(opt.RobotSlots))
+	return s
+}
+
+// Shards returns how many there are; Next is asked for each.
+func (s *Scheduler) Shards() int { return len(s.shards) }
+
+// Wake fires when a shard has something to do earlier than Next said.
+func (s *Scheduler) Wake(shard int) <-chan struct{} { return s.shards[shard].wake }
+
+// InFlight counts permits that are not released.
+func (s *Scheduler) InFlight() int64 { return s.inFlight.Load() }
+
+// RobotsInFlight counts the robots slots in use, and their number.
+func (s *Scheduler) RobotsInFlight() (used, limit int64) {
+	return int64(s.opt.RobotSlots) - s.robotSlots.Load(), int64(s.opt.RobotSlots)
+}
+
+// Open takes a crawl in, with whatever the store holds of it.
+func (s *Scheduler) Open(ctx context.Context, c *Crawl, now time.Time) error {
+	if err := s.store.OpenCrawl(ctx, c.ID); err != nil {
+		return fmt.Errorf("open frontier of crawl %d: %w", c.ID, err)
+	}
+	s.mu.Lock()
+	s.crawls[c.ID] = c
+	s.mu.Unlock()
+	return s.store.Queues(ctx, c.ID, func(q Queue) error {
+		c.pending.Add(int64(q.Count))
+		sh := s.shardOf(q.Group)
+		sh.mu.Lock()
+		sh.adopt(c, q, now)
+		sh.mu.Unlock()
+		return nil
+	})
+}
+
+// Pause stops handing out a crawl's work; Unpause goes on.
+func (s *Scheduler) Pause(c *Crawl) { c.paused.Store(true) }
+
+// Unpause files every group of the crawl again.
+func (s *Scheduler) Unpause(c *Crawl, now time.Time) {
+	c.paused.Store(false)
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		for _, g := range sh.groups {
+			if g.find(c.ID) != nil {
+				sh.file(g, now)
+			}
+		}
+		sh.mu.Unlock()
+	}
+}
+
+// Close forgets a crawl that has nothing in flight; the store keeps its part.
+func (s *Scheduler) Close(c *Crawl, now time.Time) {
+	c.paused.Store(true)
+	s.mu.Lock()
+	delete(s.crawls, c.ID)
+	s.mu.Unlock()
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		for _, g := range sh.groups {
+			if g.find(c.ID) == nil {
+				continue
+			}
+			g.queues = slices.DeleteFunc(g.queues, func(q *queue) bool { return q.crawl == c })
+			g.tasks = slices.DeleteFunc(g.tasks, func(t RobotsTask) bool { return t.Crawl == c })
+			for _, o := range g.origins {
+				o.held = slices.DeleteFunc(o.held, func(h heldEntry) bool { return h.q.crawl == c })
+				if o.state == originFetching {
+					o.state = originMissing
+				}
+			}
+			g.stalled = false
+			sh.file(g, now)
+		}
+		sh.mu.Unlock()
+	}
+	s.store.CloseCrawl(c.ID)
+}
+
+func (s *Scheduler) openCrawls() []*Crawl {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var cs []*Crawl
+	for _, c := range s.crawls {
+		cs = append(cs, c)
+	}
+	slices.SortFunc(cs, func(a, b *Crawl) int { return int(a.ID - b.ID) })
+	return cs
+}
+
+func (s *Scheduler) crawl(id CrawlID) *Crawl {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.crawls[id]
+}
+
+// Next hands out work of one shard that is due, or says when the next will be
+// (the zero time: not before Wake fires).
+func (s *Scheduler) Next(shard int, now time.Time) (Work, time.Time) {
+	return s.shards[shard].next(now)
+}
+
+// OnWire notes when the permit's request was written: from there the next gap
+// is counted.
+func (s *Scheduler) OnWire(p *Permit, at time.Time) {
+	if p.gap == 0 {
+		return // nobody waits for it
+	}
+	sh := s.shardOf(p.Group)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if p.onWire || p.released {
+		return
+	}
+	p.onWire = true
+	p.g.starting--
+	p.g.clocks.Started(at, p.gap)
+	sh.file(p.g, at)
+}
+
+// Release ends a permit with its answer, moves the host's clocks and says what
+// becomes of the URL. A second Release does nothing.
+func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) politeness.Verdict {
+	sh := s.shardOf(p.Group)
+	sh.mu.Lock()
+	if p.released {
+		sh.mu.Unlock()
+		return politeness.Verdict{}
+	}
+	p.released = true
+	g := p.g
+	g.inFlight--
+	if !p.onWire {
+		g.starting--
+	}
+	s.inFlight.Add(-1)
+	v := g.clocks.Finished(now, p.Crawl.Rules, a, s.rnd())
+	sh.markDirty(g)
+	sh.markChanged(g)
+	switch {
+	case v.Parked && g.state != parked:
+		sh.park(g)
+	case g.state == parked && g.clocks.Failures == 0:
+		sh.unpark(g)
+	}
+	sh.file(g, now)
+	sh.mu.Unlock()
+	if p.Robots {
+		s.freeSlot(now)
+	}
+	return v
+}
+
+func (sh *shard) park(g *group) {
+	if g.heapIx >= 0 {
+		sh.ready.remove(g.heapIx)
+	}
+	if g.state == slotsWait {
+		sh.leaveSlots(g)
+	}
+	for _, q := range g.queues {
+		q.crawl.parked.Add(int64(q.waiting()))
+	}
+	sh.setState(g, parked)
+}
+
+func (sh *shard) unpark(g *group) {
+	for _, q := range g.queues {
+		q.crawl.parked.Add(-int64(q.waiting()))
+	}
+	sh.setState(g, busy)
+}
+
+// Commit writes a batch to the store, with the clocks and robots copies that
+// changed since the last, and takes the result into memory.
+func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entry, error) {
+	s.commits.Lock()
+	defer s.commits.Unlock()
+	b.Notes = append(b.Notes, s.takeNotes()...)
+	added, err := s.store.Commit(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range added {
+		if c := s.crawl(e.Crawl); c != nil {
+			c.pending.Add(1)
+			s.announce(c, e, now)
+		}
+	}
+	for i := range b.Update {
+		s.settle(b.Update[i].Ref(), &b.Update[i], now)
+	}
+	for _, r := range b.Ack {
+		s.settle(r, nil, now)
+	}
+	return added, nil
+}
+
+func (s *Scheduler) announce(c *Crawl, e Entry, now time.Time) {
+	sh := s.shardOf(e.Group)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.groups[e.Group] == nil && sh.active >= sh.hostLimit() {
+		sh.dormant++
+		return
+	}
+	g := sh.group(e.Group)
+	q := g.queue(c)
+	q.add(e, sh.limit(g, now))
+	if g.state == parked {
+		c.parked.Add(1)
+		return
+	}
+	if g.state == idle || g.state == busy {
+		sh.file(g, now)
+	}
+}
+
+// settle takes an entry back that is done (update is nil) or to be tried again.
+func (s *Scheduler) settle(r Ref, update *Entry, now time.Time) {
+	c := s.crawl(r.Crawl)
+	if c == nil {
+		return
+	}
+	sh := s.shardOf(r.Group)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	g := sh.groups[r.Group]
+	if g == nil {
+		return
+	}
+	q := g.find(r.Crawl)
+	if q == nil {
+		return
+	}
+	if _, ours := q.out[r.Pos.ID]; !ours {
+		return
+	}
+	c.taken.Add(-1)
+	if update == nil {
+		q.done(r.Pos.ID)
+		c.pending.Add(-1)
+	} else {
+		q.delay(*update)
+		if g.state == parked {
+			c.parked.Add(1)
+		}
+	}
+	sh.file(g, now)
+}
+
+// takeNotes collects what the next commit is to write about groups.
+func (s *Scheduler) takeNotes() []Note {
+	var notes []Note
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		notes = append(notes, sh.notes...)
+		sh.notes = nil
+		for _, g := range sh.dirty {
+			g.dirty = false
+			if b, err := json.Marshal(&g.clocks); err == nil {
+				notes = append(notes, Note{Group: g.key, Name: clocksNoteName, Value: b})
+			}
+		}
+		sh.dirty = sh.dirty[:0]
+		sh.mu.Unlock()
+	}
+	return notes
+}

@@ -1,0 +1,294 @@
+package frontier
+
+import (
+	"sync"
+	"time"
+
+	"tiptoe/internal/weburl"
+)
+
+// shard owns the groups of some domains: one lock, one heap, one wake-up.
+type shard struct {
+	s  *Scheduler
+	mu sync.Mutex
+
+	groups  map[string]*group
+	ready   readyHeap
+	seq     uint64
+	slots   []*group // waiting for a robots slot
+	notes   []Note   // to be written with the next commit
+	dirty   []*group // clocks changed since the store has them
+	changed []*group // clocks changed since the ledger has them
+	active  int      // groups with queued work in memory
+	dormant int      // entries of groups that only the store has
+	scan    bool     // dormant groups are being looked for
+	idle    []*group // candidates for eviction, oldest first
+	evictAt int
+
+	wake chan struct{}
+}
+
+func newShard(s *Scheduler) *shard {
+	return &shard{s: s, groups: make(map[string]*group), wake: make(chan struct{}, 1)}
+}
+
+func (sh *shard) signal() {
+	select {
+	case sh.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (sh *shard) group(key string) *group {
+	g := sh.groups[key]
+	if g == nil {
+		g = &group{key: key, heapIx: -1}
+		sh.groups[key] = g
+	}
+	return g
+}
+
+// next hands out what is due, or says when to ask again (zero: when woken).
+func (sh *shard) next(now time.Time) (Work, time.Time) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if w, ok := sh.wakeDormant(); ok {
+		return w, time.Time{}
+	}
+	for len(sh.ready) > 0 {
+		g := sh.ready[0]
+		if g.at.After(now) {
+			return Work{}, g.at
+		}
+		sh.ready.remove(0)
+		w, ok := sh.serve(g, now)
+		sh.file(g, now)
+		if ok {
+			return w, time.Time{}
+		}
+	}
+	return Work{}, time.Time{}
+}
+
+// file puts a group where it belongs now: the invariant of the package lives
+// here. Everything that changes a group ends with a call of it.
+func (sh *shard) file(g *group, now time.Time) {
+	if g.heapIx >= 0 {
+		sh.ready.remove(g.heapIx)
+	}
+	if g.state == slotsWait {
+		sh.leaveSlots(g)
+	}
+	if g.state == parked {
+		return
+	}
+	at, work := g.hasWork()
+	switch {
+	case g.loads > 0 && (!g.loaded || !work):
+		sh.setState(g, loading)
+	case work && !g.loaded:
+		sh.enqueue(g, now)
+	case g.wantSlot && len(g.tasks) > 0:
+		sh.setState(g, slotsWait)
+		sh.slots = append(sh.slots, g)
+		sh.s.slotWaiters.Add(1)
+	case work && g.starting > 0 && g.lastGap > 0:
+		sh.setState(g, busy)
+	case work:
+		if ready, _ := g.clocks.ReadyAt(); ready.After(at) {
+			at = ready
+		}
+		sh.enqueue(g, at)
+	case g.inFlight > 0:
+		sh.setState(g, busy)
+	case g.awaitsRobots():
+		sh.setState(g, robotsWait)
+	default:
+		sh.setState(g, idle)
+	}
+}
+
+func (sh *shard) enqueue(g *group, at time.Time) {
+	sh.seq++
+	g.at, g.seq = at, sh.seq
+	sh.setState(g, queued)
+	sh.ready.push(g)
+	if sh.ready[0] == g {
+		sh.signal()
+	}
+}
+
+func (sh *shard) setState(g *group, st groupState) {
+	if g.state != idle && st == idle {
+		sh.active--
+		sh.idle = append(sh.idle, g)
+		if len(sh.idle) > sh.evictAt {
+			sh.evict()
+		}
+	} else if g.state == idle && st != idle {
+		sh.active++
+	}
+	g.state = st
+}
+
+// serve picks the group's next work. It is called with the group due; what it
+// cannot hand out it leaves for file to place.
+func (sh *shard) serve(g *group, now time.Time) (Work, bool) {
+	if !g.loaded {
+		g.loads++
+		return Work{Kind: Load, load: loadRequest{group: g.key, clocks: true}}, true
+	}
+	if ready, _ := g.clocks.ReadyAt(); ready.After(now) {
+		return Work{}, false
+	}
+	sh.retryRobots(g, now)
+	if len(g.tasks) > 0 && g.inFlight < g.widestCap() {
+		return sh.serveTask(g, now)
+	}
+	for range g.queues {
+		q := g.queues[g.turn%len(g.queues)]
+		g.turn++
+		if q.crawl.paused.Load() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
+			continue
+		}
+		if w, ok := sh.serveQueue(g, q, now); ok {
+			return w, true
+		}
+		if len(g.tasks) > 0 && g.inFlight < g.widestCap() {
+			return sh.serveTask(g, now)
+		}
+	}
+	return Work{}, false
+}
+
+func (sh *shard) serveQueue(g *group, q *queue, now time.Time) (Work, bool) {
+	if n := q.inWindow(); !q.loading && n > 0 && n < sh.limit(g, now)/4 && q.unread() > 0 {
+		return sh.startLoad(g, q, now), true // ahead of need
+	}
+	for {
+		var e Entry
+		if r := q.nextRetry(); r != nil && !r.NotBefore.After(now) {
+			e = q.takeDelayed()
+		} else if q.inWindow() > 0 {
+			e = q.take()
+		} else if q.unread() > 0 && !q.loading {
+			return sh.startLoad(g, q, now), true
+		} else {
+			return Work{}, false
+		}
+		w, what := sh.consider(g, q, e, now)
+		switch what {
+		case go_:
+			return w, true
+		case later:
+			continue
+		case stop:
+			q.putBack(e)
+			return Work{}, false
+		}
+	}
+}
+
+type consideration uint8
+
+const (
+	go_   consideration = iota // the work is complete
+	later                      // the entry was set aside
+	stop                       // put it back and leave this queue
+)
+
+// consider turns a taken entry into work, if robots and budget let it.
+func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, consideration) {
+	c := q.crawl
+	d := Decision{Allowed: true, Ignored: true, Confidence: 1, Rule: "robots.txt ignored on request"}
+	if !c.IgnoreRobots {
+		o := g.origin(weburl.FromCanonical(e.URL).Origin())
+		rc := o.current(now)
+		if rc == nil {
+			if len(o.held) >= maxHeldPerOrigin {
+				g.stalled = true
+				return Work{}, stop
+			}
+			q.hold()
+			o.held = append(o.held, heldEntry{q, e})
+			o.trust = o.trust || e.TrustPrivate
+			return sh.askRobots(g, o, c, now)
+		}
+		d = c.Decide(rc, e.URL)
+		if !d.Allowed {
+			c.taken.Add(1)
+			return Work{Kind: Refuse, Entry: e, Decision: d}, go_
+		}
+		g.clocks.SetCrawlDelay(d.CrawlDelay)
+	}
+	if e.Tries == 0 && e.Kind == KindPage && c.Reserve != nil && !c.Reserve() {
+		c.refused.Store(true)
+		c.paused.Store(true)
+		return Work{}, stop
+	}
+	c.taken.Add(1)
+	return Work{Kind: Fetch, Permit: sh.grant(g, c, now), Entry: e, Decision: d}, go_
+}
+
+func (sh *shard) grant(g *group, c *Crawl, now time.Time) *Permit {
+	gap, why := g.clocks.Gap(c.Rules, sh.s.rnd())
+	p := &Permit{
+		ID: sh.s.permits.Add(1), Crawl: c, Group: g.key,
+		Owed: g.lastGap, OwedWhy: g.lastWhy,
+		InFlight: g.inFlight + 1, Cap: g.clocks.Cap(c.Rules),
+		Granted: now, g: g, gap: gap,
+	}
+	g.inFlight++
+	g.starting++
+	g.lastGap, g.lastWhy = gap, why
+	g.clocks.Started(now, gap)
+	g.countStart(now)
+	sh.s.inFlight.Add(1)
+	return p
+}
+
+// evict drops idle groups that owe nothing and hold nothing. A group that
+// owes a wait or has learned something stays [DOM-3].
+func (sh *shard) evict() {
+	now := sh.s.now()
+	seen := make(map[*group]bool, len(sh.idle))
+	kept := sh.idle[:0]
+	for _, g := range sh.idle {
+		if seen[g] || g.state != idle || sh.groups[g.key] != g {
+			continue
+		}
+		seen[g] = true
+		if g.dirty || g.changed || g.waitingURLs() > 0 || g.clocks.OwesWait(now) {
+			kept = append(kept, g)
+			continue
+		}
+		delete(sh.groups, g.key)
+	}
+	clear(sh.idle[len(kept):])
+	sh.idle = kept
+	sh.evictAt = max(sh.s.opt.IdleHosts/len(sh.s.shards), 2*len(kept))
+}
+
+func (sh *shard) markDirty(g *group) {
+	if !g.dirty {
+		g.dirty = true
+		sh.dirty = append(sh.dirty, g)
+	}
+}
+
+func (sh *shard) markChanged(g *group) {
+	if !g.changed {
+		g.changed = true
+		sh.changed = append(sh.changed, g)
+	}
+}
+
+func (sh *shard) leaveSlots(g *group) {
+	for i, w := range sh.slots {
+		if w == g {
+			sh.slots = append(sh.slots[:i], sh.slots[i+1:]...)
+			sh.s.slotWaiters.Add(-1)
+			return
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package frontier
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"tiptoe/internal/politeness"
+)
+
+// HostView is one group as people see it.
+type HostView struct {
+	Group    string
+	State    string // ready, running, waiting, parked, idle
+	Waiting  int    // URLs nobody works on
+	InFlight int
+	Cap      int
+	Gap      time.Duration
+	GapWhy   politeness.Why
+	Until    time.Time
+	Reason   string
+	Rate     float64
+	Clocks   politeness.State
+}
+
+// Snapshot is a picture of the scheduler.
+type Snapshot struct {
+	Ready, Running, Waiting, Parked, Idle int
+
+	Memory  int // entries in windows
+	Heap    int // hosts in the ready heaps
+	Busiest []HostView
+	Longest []HostView // most waiting URLs first
+	Last    HostView   // the host whose queue will take longest at its pace
+	LastFor time.Duration
+}
+
+// Snapshot looks at every group once; top bounds the lists.
+func (s *Scheduler) Snapshot(now time.Time, top int) Snapshot {
+	var out Snapshot
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		out.Heap += len(sh.ready)
+		for _, g := range sh.groups {
+			v := g.view(now)
+			switch v.State {
+			case "ready":
+				out.Ready++
+			case "running":
+				out.Running++
+			case "waiting":
+				out.Waiting++
+			case "parked":
+				out.Parked++
+			default:
+				out.Idle++
+				continue
+			}
+			for _, q := range g.queues {
+				out.Memory += q.inWindow() + len(q.delayed)
+			}
+			if v.Rate > 0.01 {
+				out.Busiest = keepTop(out.Busiest, v, top, func(a, b HostView) int { return cmp.Compare(b.Rate, a.Rate) })
+			}
+			if v.Waiting > 0 {
+				out.Longest = keepTop(out.Longest, v, top, func(a, b HostView) int { return cmp.Compare(b.Waiting, a.Waiting) })
+			}
+			if d := v.remaining(now); v.State != "parked" && d > out.LastFor {
+				out.Last, out.LastFor = v, d
+			}
+		}
+		sh.mu.Unlock()
+	}
+	return out
+}
+
+// remaining is how long the queue will take at the pace that is owed: never
+// less than the gap or the block, nor faster than the answers come.
+func (v HostView) remaining(now time.Time) time.Duration {
+	each := v.Gap
+	if lat := v.Clocks.Latency / time.Duration(max(v.Cap, 1)); lat > each {
+		each = lat
+	}
+	d := time.Duration(v.Waiting) * each
+	if v.Until.After(now) {
+		d += v.Until.Sub(now)
+	}
+	return d
+}
+
+func keepTop(list []HostView, v HostView, n int, order func(a, b HostView) int) []HostView {
+	byKey := func(a, b HostView) int {
+		if c := order(a, b); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Group, b.Group)
+	}
+	i, _ := slices.BinarySearchFunc(list, v, byKey)
+	if i >= n {
+		return list
+	}
+	list = slices.Insert(list, i, v)
+	return list[:min(len(list), n)]
+}
+
+func (g *group) view(now time.Time) HostView {
+	v := HostView{Group: g.key, Waiting: g.waitingURLs(), InFlight: g.inFlight,
+		Rate: g.recent(now), Clocks: g.clocks}
+	var rules politeness.Rules
+	if len(g.queues) > 0 {
+		rules = g.queues[0].crawl.Rules
+	}
+	v.Cap = g.clocks.Cap(rules)
+	v.Gap, v.GapWhy = g.clocks.Gap(rules, 0.5)
+	switch g.state {
+	case parked:
+		v.State = "parked"
+		v.Reason = fmt.Sprintf("%d failures in a row", g.clocks.Failures)
+	case queued:
+		v.State = "ready"
+		if g.at.After(now) {
+			v.State, v.Until, v.Reason = "waiting", g.at, g.reason(now)
+		}
+		if g.inFlight > 0 {
+			v.State = "running"
+		}
+	case busy:
+		v.State = "running"
+	case loading:
+		v.State = "ready"
+	case robotsWait:
+		v.State, v.Reason = "waiting", "robots.txt is being fetched"
+	case slotsWait:
+		v.State, v.Reason = "waiting", "all robots.txt fetch slots are taken"
+	default:
+		v.State = "idle"
+		if g.inFlight > 0 {
+			v.State = "running"
+		}
+	}
+	return v
+}
+
+// reason says what a queued group that is not due waits for.
+func (g *group) reason(now time.Time) string {
+	ready, block := g.clocks.ReadyAt()
+	switch {
+	case block && ready.After(now):
+		return "blocked by " + g.clocks.BlockWhy.String()
+	case ready.After(now):
+		return fmt.Sprintf("pace: one request every %s (%s)", g.lastGap.Round(time.Millisecond), g.lastWhy)
+	}
+	for _, o := range g.origins {
+		if o.state == originMissing && len(o.held) > 0 {
+			return "robots.txt could not be read; asking again"
+		}
+	}
+	return "retry backoff"
+}
+
+// Changed is a group whose clocks moved since the ledger heard of them.
+type Changed struct {
+	Group  string
+	Clocks politeness.State
+}
+
+// TakeChanged returns and forgets them.
+func (s *Scheduler) TakeChanged() []Changed {
+	var out []Changed
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		for _, g := range sh.changed {
+			g.changed = false
+			out = append(out, Changed{g.key, g.clocks})
+		}
+		sh.changed = sh.changed[:0]
+		sh.mu.Unlock()
+	}
+	return out
+}
+
+// EachParked calls fn with the groups that are parked and why.
+func (s *Scheduler) EachParked(fn func(HostView)) {
+	now := s.now()
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		var views []HostView
+		for _, g := range sh.groups {
+			if g.state == parked {
+				views = append(views, g.view(now))
+			}
+		}
+		sh.mu.Unlock()
+		slices.SortFunc(views, func(a, b HostView) int { return cmp.Compare(a.Group, b.Group) })
+		for _, v := range views {
+			fn(v)
+		}
+	}
+}
+
+// Check verifies the package's invariants; tests and the simulation call it
+// after every event.
+func (s *Scheduler) Check() error {
+	inFlight := int64(0)
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		for _, g := range sh.groups {
+			inFlight += int64(g.inFlight)
+			if err := g.check(); err != nil {
+				sh.mu.Unlock()
+				return fmt.Errorf("group %s (%s): %w", g.key, g.state, err)
+			}
+		}
+		sh.mu.Unlock()
+	}
+	if got := s.inFlight.Load(); got != inFlight {
+		return fmt.Errorf("%d permits out, but groups count %d in flight", got, inFlight)
+	}
+	return nil
+}
+
+func (g *group) check() error {
+	if (g.heapIx >= 0) != (g.state == queued) {
+		return fmt.Errorf("heap index %d", g.heapIx)
+	}
+	waiting := false
+	for _, q := range g.queues {
+		if n := q.unread(); n < 0 {
+			return fmt.Errorf("crawl %d: %d unread", q.crawl.ID, n)
+		}
+		if q.taken < 0 || q.held < 0 || q.total < 0 {
+			return fmt.Errorf("crawl %d: taken %d held %d total %d", q.crawl.ID, q.taken, q.held, q.total)
+		}
+		if len(q.out) != q.taken+q.held+len(q.delayed) {
+			return fmt.Errorf("crawl %d: %d out, but taken %d held %d delayed %d", q.crawl.ID, len(q.out), q.taken, q.held, len(q.delayed))
+		}
+		waiting = waiting || q.waiting() > 0 && !q.crawl.paused.Load()
+	}
+	if waiting && g.state == idle {
+		return fmt.Errorf("has waiting URLs")
+	}
+	if g.state == busy && g.inFlight == 0 {
+		return fmt.Errorf("nothing in flight will wake it")
+	}
+	if g.state == loading && g.loads == 0 {
+		return fmt.Errorf("no load will wake it")
+	}
+	if g.state == robotsWait && !g.awaitsRobots() {
+		return fmt.Errorf("no robots answer will wake it")
+	}
+	return nil
+}
