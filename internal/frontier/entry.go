@@ -73,6 +73,8 @@ type Entry struct {
 	NotBefore time.Time // backoff of this URL alone; zero if none
 	FoundOn   string    // the URL that named it; empty for seeds
 	Chain     []string  // earlier hops of this redirect chain, oldest first
+
+	reserved bool // its page was taken from the budget by this process
 }
 
 // Fingerprint is the entry's identity inside its crawl.

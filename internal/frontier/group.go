@@ -109,7 +109,7 @@ func (g *group) hasWork() (at time.Time, ok bool) {
 		if q.crawl.paused.Load() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
 			continue
 		}
-		if !g.stalled && (q.inWindow() > 0 || q.unread() > 0 && !q.loading) {
+		if !g.stalled && !q.crawl.spent.Load() && (q.inWindow() > 0 || q.unread() > 0 && !q.loading) {
 			return time.Time{}, true
 		}
 		if e := q.nextRetry(); e != nil && (!ok || e.NotBefore.Before(at)) {

@@ -19,7 +19,7 @@ type Crawl struct {
 	Decide func(c *RobotsCopy, url string) Decision
 
 	// Reserve takes one page from the budget, before the permit; false means
-	// it is spent. Unreserve gives one back when the page needed no request.
+	// it is spent. A page counts once, however often it is tried.
 	Reserve func() bool
 
 	// ---
@@ -28,7 +28,8 @@ type Crawl struct {
 	pending atomic.Int64 // added and not acknowledged
 	taken   atomic.Int64 // handed out and not yet committed
 	parked  atomic.Int64 // pending in parked groups, not taken
-	refused atomic.Bool  // the budget turned somebody away
+	retries atomic.Int64 // waiting for another try
+	spent   atomic.Bool  // the budget turned somebody away: only retries go on
 }
 
 // Pending counts URLs that are not done: queued, in flight, retrying or
@@ -44,8 +45,12 @@ func (c *Crawl) Taken() int64 { return c.taken.Load() }
 // Exhausted reports that the crawl has nothing left that could be fetched.
 func (c *Crawl) Exhausted() bool { return c.pending.Load() == c.parked.Load() }
 
-// BudgetRefused reports that at least one URL was turned away by the budget.
-func (c *Crawl) BudgetRefused() bool { return c.refused.Load() }
+// Spent reports that the budget turned a URL away; from then on only retries
+// of pages that were already paid for go on.
+func (c *Crawl) Spent() bool { return c.spent.Load() }
+
+// Retrying counts URLs that wait for another try.
+func (c *Crawl) Retrying() int64 { return c.retries.Load() }
 
 // Permit is the right to put one request on the wire. It is released once.
 type Permit struct {

@@ -72,6 +72,7 @@ func (q *queue) takeDelayed() Entry {
 	q.delayed[n] = Entry{}
 	q.delayed = q.delayed[:n]
 	q.taken++
+	q.crawl.retries.Add(-1)
 	return e
 }
 
@@ -110,6 +111,7 @@ func (q *queue) fileDelayed(e Entry) {
 		return cmp.Compare(b.ID, a.ID)
 	})
 	q.delayed = slices.Insert(q.delayed, i, e)
+	q.crawl.retries.Add(1)
 	q.out[e.ID] = struct{}{}
 }
 

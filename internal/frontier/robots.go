@@ -49,6 +49,7 @@ type Decision struct {
 	Confidence  float64
 	Ignored     bool
 	Unreachable bool
+	Copy        *RobotsCopy     // what decided; nil if robots were ignored
 	Outcome     outcome.Outcome // for a refusal: Robots, or why the host could not be asked
 	Error       string
 }

@@ -77,6 +77,8 @@ func New(store Store, opt Options) *Scheduler {
 	for _, sh := range s.shards {
 		sh.evictAt = max(opt.IdleHosts/len(s.shards), 1)
 	}
+	// Permit IDs must not repeat in a ledger over restarts.
+	s.permits.Store(uint64(opt.Now().UnixMicro()))
 	s.robotSlots.Store(int64(opt.RobotSlots))
 	return s
 }

@@ -169,6 +169,8 @@ func (sh *shard) serveQueue(g *group, q *queue, now time.Time) (Work, bool) {
 		var e Entry
 		if r := q.nextRetry(); r != nil && !r.NotBefore.After(now) {
 			e = q.takeDelayed()
+		} else if q.crawl.spent.Load() {
+			return Work{}, false
 		} else if q.inWindow() > 0 {
 			e = q.take()
 		} else if q.unread() > 0 && !q.loading {
@@ -221,10 +223,12 @@ func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, con
 		}
 		g.clocks.SetCrawlDelay(d.CrawlDelay)
 	}
-	if e.Tries == 0 && e.Kind == KindPage && c.Reserve != nil && !c.Reserve() {
-		c.refused.Store(true)
-		c.paused.Store(true)
-		return Work{}, stop
+	if !e.reserved && e.Kind == KindPage && c.Reserve != nil {
+		if !c.Reserve() {
+			c.spent.Store(true)
+			return Work{}, stop
+		}
+		e.reserved = true
 	}
 	c.taken.Add(1)
 	return Work{Kind: Fetch, Permit: sh.grant(g, c, now), Entry: e, Decision: d}, go_

@@ -159,6 +159,17 @@ func (g *group) reason(now time.Time) string {
 	return "retry backoff"
 }
 
+// Clocks returns a group's clocks as they are now.
+func (s *Scheduler) Clocks(group string) politeness.State {
+	sh := s.shardOf(group)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if g := sh.groups[group]; g != nil {
+		return g.clocks
+	}
+	return politeness.State{}
+}
+
 // Changed is a group whose clocks moved since the ledger heard of them.
 type Changed struct {
 	Group  string
@@ -235,7 +246,7 @@ func (g *group) check() error {
 		if len(q.out) != q.taken+q.held+len(q.delayed) {
 			return fmt.Errorf("crawl %d: %d out, but taken %d held %d delayed %d", q.crawl.ID, len(q.out), q.taken, q.held, len(q.delayed))
 		}
-		waiting = waiting || q.waiting() > 0 && !q.crawl.paused.Load()
+		waiting = waiting || q.waiting() > 0 && !q.crawl.paused.Load() && !q.crawl.spent.Load()
 	}
 	if waiting && g.state == idle {
 		return fmt.Errorf("has waiting URLs")

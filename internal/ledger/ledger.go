@@ -75,6 +75,7 @@ type RobotsDecision struct {
 
 // Page is one URL's outcome.
 type Page struct {
+	ID           int64 // given by the ledger, ascending within a crawl in the order of first commit
 	Crawl        int64
 	URL          string
 	FP           weburl.Fingerprint
@@ -119,7 +120,19 @@ type Evidence struct {
 	Metadata   string // JSON
 	Confidence float64
 	At         time.Time
+
+	// Of robots evidence, which the ledger derives from page rows; ignored
+	// when evidence is written.
+	Line      int       // line of robots.txt that decided; 0 if none did
+	FetchedAt time.Time // of the robots.txt copy
+	Ignored   bool      // --ignore-robots was given
 }
+
+// The two types of robots evidence.
+const (
+	RobotsAllowed   = "robots_allowed"
+	BlockedByRobots = "blocked_by_robots"
+)
 
 // Request is one request on the wire: the audit's raw material.
 type Request struct {

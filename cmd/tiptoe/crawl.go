@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"tiptoe/internal/app"
+	"tiptoe/internal/config"
+	"tiptoe/internal/crawl"
+	"tiptoe/internal/ledger"
+)
+
+type crawlCmd struct {
+	URLs     []string `arg:"" optional:"" name:"url" help:"Where to begin. A bare host name will do."`
+	Seeds    []string `help:"File with one URL a line, or - for standard input; repeatable." sep:"none" placeholder:"FILE" group:"Bounds"`
+	StartURL []string `name:"start-url" help:"Same as an argument; repeatable." env:"TIPTOE_START_URL" sep:"none" placeholder:"URL" group:"Bounds"`
+	New      bool     `help:"Start anew although this crawl is unfinished." group:"Storage"`
+
+	config.Data
+	config.Bounds
+	config.Web
+	config.Machine
+	config.Logging
+}
+
+func (c *crawlCmd) Help() string {
+	return `Examples:
+  tiptoe crawl example.com
+  tiptoe crawl https://example.com/docs/ --include '/docs/' --depth 5
+  tiptoe crawl --seeds hosts.txt --profile bulk --duration 12h
+  tiptoe crawl example.com --max-urls 100 --json | jq .title
+  tiptoe crawl http://localhost:3000 --delay 0 --per-host 16
+  tiptoe crawl https://staging.example.com --resolve staging.example.com:443:127.0.0.1
+
+Results are in the data directory: tiptoe pages, tiptoe links, tiptoe export,
+or any SQLite client on tiptoe-data/ledger.db, also while the crawl runs.
+Ctrl+C stops gently; tiptoe resume goes on. Exit codes: 0 complete, 1 error,
+2 usage, 3 partial (a limit or Ctrl+C ended it).`
+}
+
+// Run checks everything before it touches anything.
+func (c *crawlCmd) Run(st *streams) error {
+	seeds, err := c.readSeeds(st)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := c.Machine.Check(); err != nil {
+		return usageError{err}
+	}
+	spec, err := config.Spec(&c.Web, &c.Bounds, seeds)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := app.CheckWeb(c.Web); err != nil {
+		return usageError{err}
+	}
+	if !c.New {
+		if err := refuseUnfinished(c.DataDir, spec.Seeds); err != nil {
+			return err
+		}
+	}
+	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
+	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
+		if spec.IgnoreRobots {
+			a.Log.Warn("robots.txt is IGNORED on your request; do this only on sites that are yours")
+		}
+		if c.Insecure {
+			a.Log.Warn("TLS certificates are NOT verified on your request")
+		}
+		return a.Engine.Start(ctx, spec, onPage)
+	})
+}
+
+func (c *crawlCmd) readSeeds(st *streams) ([]config.Seed, error) {
+	var seeds []config.Seed
+	for _, raw := range slices.Concat(c.URLs, c.StartURL) {
+		s, err := config.ParseSeed(raw, "URL")
+		if err != nil {
+			return nil, err
+		}
+		seeds = append(seeds, s)
+	}
+	for _, name := range c.Seeds {
+		list, err := readSeedFile(name, st.in)
+		if err != nil {
+			return nil, err
+		}
+		seeds = append(seeds, list...)
+	}
+	if len(seeds) == 0 {
+		return nil, errors.New("no URL to begin with; write tiptoe crawl example.com, or --seeds FILE")
+	}
+	return seeds, nil
+}
+
+func readSeedFile(name string, stdin io.Reader) ([]config.Seed, error) {
+	r := stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("--seeds: %w", err)
+		}
+		defer f.Close()
+		r = f
+	} else {
+		name = "standard input"
+	}
+	var seeds []config.Seed
+	sc := bufio.NewScanner(r)
+	sc.Buffer(nil, 1<<20)
+	for n := 1; sc.Scan(); n++ {
+		line := strings.TrimSpace(strings.TrimPrefix(sc.Text(), "\ufeff"))
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		s, err := config.ParseSeed(line, fmt.Sprintf("--seeds: %s, line %d", name, n))
+		if err != nil {
+			return nil, err
+		}
+		seeds = append(seeds, s)
+	}
+	if err := sc.Err(); err != nil {
+		return nil, fmt.Errorf("--seeds: %s: %w", name, err)
+	}
+	return seeds, nil
+}
+
+// refuseUnfinished keeps a second crawl of the same seeds from starting over
+// what a resume would finish.
+func refuseUnfinished(dir string, seeds []string) error {
+	if !app.Exists(dir) {
+		return nil
+	}
+	l, err := app.OpenLedger(dir)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	all, err := l.Crawls(context.Background())
+	if err != nil {
+		return err
+	}
+	for _, cr := range all {
+		if cr.Status != ledger.Running && cr.Status != ledger.Partial || !slices.Equal(cr.Seeds, seeds) {
+			continue
+		}
+		return fmt.Errorf("%s holds an unfinished crawl of %s (crawl %d, %d pages done, %s).\n"+
+			"  Go on with it:   tiptoe resume --data-dir %s --crawl %d\n"+
+			"  Start anew:      add --new\n"+
+			"  Keep both apart: use another --data-dir",
+			dir, cr.Seeds[0], cr.ID, cr.Counters.Processed, statusWords(cr), dir, cr.ID)
+	}
+	return nil
+}
+
+func statusWords(cr ledger.Crawl) string {
+	if cr.Status == ledger.Running {
+		return "it was cut off, or still runs"
+	}
+	return strings.ToLower(cr.Reason)
+}

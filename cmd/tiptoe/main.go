@@ -1,0 +1,178 @@
+// Command tiptoe is a web crawler that is as fast as the machine allows and
+// never steps on anyone's toes. Each command has a file of its own here; what
+// they put together is in package app.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"tiptoe/internal/config"
+	"tiptoe/internal/tui"
+)
+
+// Exit codes [SPEC §9].
+const (
+	exitOK      = 0
+	exitError   = 1
+	exitUsage   = 2
+	exitPartial = 3
+)
+
+// version is set by the release build; otherwise the module's own is shown.
+var version = "0.1.0-dev"
+
+func main() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// streams are where a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err *os.File
+}
+
+// usageError is the user's to mend: exit code 2, nothing was touched.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exitWith ends a command with a code and no further message.
+type exitWith int
+
+func (e exitWith) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+type cli struct {
+	Config  string           `help:"YAML file with flag names as keys." placeholder:"FILE" env:"TIPTOE_CONFIG" type:"path"`
+	Version kong.VersionFlag `help:"Print the version and exit."`
+
+	Crawl   crawlCmd   `cmd:"" help:"Crawl one or more sites."`
+	Resume  resumeCmd  `cmd:"" help:"Go on with a crawl that was stopped or killed."`
+	Pages   pagesCmd   `cmd:"" help:"List pages of a crawl, with filters."`
+	Links   linksCmd   `cmd:"" help:"List broken links and where they are."`
+	Export  exportCmd  `cmd:"" help:"Write a crawl as jsonl, csv or sitemap.xml."`
+	Crawls  crawlsCmd  `cmd:"" help:"List the crawls in a data directory."`
+	Demo    demoCmd    `cmd:"" help:"Crawl a little web on this machine and watch."`
+	URL     urlCmd     `cmd:"" name:"url" help:"Show how URLs are normalised, or why they are refused."`
+	Extract extractCmd `cmd:"" help:"List the links of an HTML file."`
+	Robots  robotsCmd  `cmd:"" help:"Check URLs against a robots.txt."`
+}
+
+const about = `tiptoe crawls websites as fast as the machine allows and as gently as each host asks.
+
+  tiptoe demo                                  see everything in a minute, offline
+  tiptoe crawl example.com                     crawl a site, politely
+  tiptoe crawl example.com --max-urls 500      at most 500 pages
+  tiptoe resume                                go on after Ctrl+C or a crash
+  tiptoe pages --status 4xx                    what is broken
+  tiptoe links --broken                        and where it is linked from
+  tiptoe export --format csv > pages.csv       take the results elsewhere
+
+Every flag is also an environment variable (TIPTOE_MAX_URLS) and a key of the
+config file (max-urls: 500). "tiptoe COMMAND --help" shows them with examples.`
+
+// Main runs one command line and returns the exit code.
+func Main(args []string, in io.Reader, out, errw *os.File) int {
+	st := &streams{in: in, out: out, err: errw}
+	fail := func(err error) int { return report(errw, err) }
+
+	file, err := configFile(args)
+	if err != nil {
+		return fail(usageError{err})
+	}
+	var c cli
+	parser, err := kong.New(&c,
+		kong.Name("tiptoe"), kong.Description(about), kong.UsageOnError(),
+		kong.Writers(out, errw), kong.Resolvers(file), kong.Bind(st),
+		kong.Exit(func(code int) { panic(exitWith(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"version": "tiptoe " + versionText(), "user_agent": "tiptoe/" + strings.TrimSuffix(version, "-dev")},
+	)
+	if err != nil {
+		return fail(err)
+	}
+	ctx, code, err := parse(parser, args)
+	if err != nil {
+		return fail(usageError{err})
+	}
+	if ctx == nil {
+		return code
+	}
+	err = ctx.Run()
+	var exit exitWith
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return int(exit)
+	default:
+		return fail(err)
+	}
+}
+
+// parse turns kong's calls of exit (for --help and --version) into a result.
+func parse(p *kong.Kong, args []string) (ctx *kong.Context, code int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			exit, ok := r.(exitWith)
+			if !ok {
+				panic(r)
+			}
+			ctx, code, err = nil, int(exit), nil
+		}
+	}()
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	ctx, err = p.Parse(args)
+	return ctx, exitUsage, err
+}
+
+// report prints an error as one sentence and returns its exit code.
+func report(w io.Writer, err error) int {
+	if errors.Is(err, syscall.EPIPE) {
+		return exitOK // the reader has seen enough
+	}
+	fmt.Fprintln(w, "tiptoe: "+tui.Clean(err.Error(), 2000))
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitError
+}
+
+// configFile finds the config file before flags are parsed, because its values
+// take part in the parsing.
+func configFile(args []string) (*config.File, error) {
+	path, named := os.Getenv("TIPTOE_CONFIG"), os.Getenv("TIPTOE_CONFIG") != ""
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		if a == "--config" && i+1 < len(args) {
+			path, named = args[i+1], true
+		} else if v, ok := strings.CutPrefix(a, "--config="); ok {
+			path, named = v, true
+		}
+	}
+	if path == "" {
+		path = "tiptoe.yaml"
+	}
+	return config.ReadFile(path, named)
+}
+
+func versionText() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				return version + " (" + s.Value[:12] + ")"
+			}
+		}
+	}
+	return version
+}

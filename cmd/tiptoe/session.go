@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/lmittmann/tint"
+
+	"tiptoe/internal/app"
+	"tiptoe/internal/config"
+	"tiptoe/internal/crawl"
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/tui"
+)
+
+// session is one crawl on the terminal: logs, live view or lines, signals,
+// summary, exit code.
+type session struct {
+	st       *streams
+	log      config.Logging
+	settings app.Settings
+
+	current atomic.Pointer[crawl.Run]
+	live    *tui.Live
+	events  *tui.JSON
+}
+
+type opener func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error)
+
+func (s *session) run(open opener) error {
+	term := tui.Detect(s.st.out, os.Getenv)
+	showLive := term.Live && !s.log.Quiet && !s.log.JSON
+	if showLive {
+		s.live = tui.NewLive(tui.LiveOptions{Source: s.status, Stop: s.stop, Force: leave, Out: s.st.out, Terminal: term})
+	}
+	if s.log.JSON {
+		s.events = tui.NewJSON(s.st.out)
+	}
+	logger := s.logger()
+	s.settings.Log = logger
+
+	a, err := app.Open(s.settings)
+	if err != nil {
+		return err
+	}
+	sum, err := s.drive(a, open, showLive)
+	if cerr := a.Close(); err == nil {
+		err = cerr
+	}
+	if s.events != nil {
+		if eerr := s.events.Close(); err == nil && eerr != nil && !errors.Is(eerr, tui.ErrSinkClosed) {
+			err = eerr
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !s.log.Quiet {
+		w, f := io.Writer(s.st.out), s.st.out
+		if s.log.JSON {
+			w, f = s.st.err, s.st.err
+		}
+		sum.DataDir = s.settings.Dir
+		fmt.Fprint(w, tui.SummaryBox(sum, tui.Detect(f, os.Getenv)))
+	}
+	if sum.Status == ledger.Completed {
+		return nil
+	}
+	return exitWith(exitPartial)
+}
+
+// drive runs the engine, the view and the crawl until the crawl ends.
+func (s *session) drive(a *app.App, open opener, showLive bool) (crawl.Summary, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	stopSignals := s.watchSignals()
+	defer stopSignals()
+
+	run, err := open(ctx, a, s.onPage)
+	if err != nil {
+		return crawl.Summary{}, err
+	}
+	s.current.Store(run)
+
+	engine := make(chan error, 1)
+	go func() {
+		err := a.Serve(ctx)
+		if err != nil {
+			cancel(err)
+		}
+		engine <- err
+	}()
+	viewCtx, endView := context.WithCancel(ctx)
+	view := make(chan struct{})
+	go func() {
+		defer close(view)
+		s.view(viewCtx, showLive)
+	}()
+	if s.events != nil {
+		go func() {
+			select {
+			case <-s.events.Gone():
+				s.stop() // nobody reads any more
+			case <-viewCtx.Done():
+			}
+		}()
+	}
+	sum, err := run.Supervise(ctx)
+	endView()
+	<-view
+	cancel(nil)
+	if eerr := <-engine; eerr != nil {
+		err = eerr
+	}
+	return sum, err
+}
+
+func (s *session) view(ctx context.Context, showLive bool) {
+	if showLive {
+		if err := s.live.Run(ctx); err == nil || ctx.Err() != nil {
+			return
+		}
+	}
+	if s.log.Quiet {
+		return
+	}
+	// A view that cannot be drawn must not end the crawl.
+	_ = tui.Plain(ctx, tui.PlainOptions{Source: s.status, Out: s.st.err})
+}
+
+func (s *session) status() crawl.Status {
+	if r := s.current.Load(); r != nil {
+		return r.Status()
+	}
+	return crawl.Status{}
+}
+
+func (s *session) onPage(ev crawl.PageEvent) {
+	if s.live != nil {
+		s.live.Page(ev)
+	}
+	if s.events != nil {
+		_ = s.events.Page(ev) // a reader that left is noticed by Gone
+	}
+}
+
+func (s *session) stop() {
+	if r := s.current.Load(); r != nil {
+		r.Stop("Interrupted, stopping crawl")
+	}
+}
+
+// leave ends the process at once; everything acknowledged is on disk.
+func leave() { os.Exit(exitPartial) }
+
+// watchSignals stops gently at the first Ctrl+C or SIGTERM and leaves at the
+// second.
+func (s *session) watchSignals() (done func()) {
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	quit := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-ch:
+				if n > 0 {
+					leave()
+				}
+				s.stop()
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(ch); close(quit) }
+}
+
+// logger writes to standard error, or into the live view while it is shown.
+// Whatever comes from pages and URLs is cleaned before it reaches a terminal.
+func (s *session) logger() *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(s.log.LogLevel)) // the flag's enum has checked it
+	if s.log.Quiet {
+		level = max(level, slog.LevelWarn)
+	}
+	clean := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindString {
+			a.Value = slog.StringValue(tui.Clean(a.Value.String(), 2000))
+		}
+		return a
+	}
+	switch {
+	case s.live != nil:
+		return slog.New(s.live.LogHandler(level))
+	case s.log.LogJSON:
+		return slog.New(slog.NewJSONHandler(s.st.err, &slog.HandlerOptions{Level: level, ReplaceAttr: clean}))
+	default:
+		t := tui.Detect(s.st.err, os.Getenv)
+		return slog.New(tint.NewHandler(s.st.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !t.Colour, ReplaceAttr: clean}))
+	}
+}

@@ -1,0 +1,7 @@
+package main
+
+type pagesCmd struct{}
+type linksCmd struct{}
+type exportCmd struct{}
+type crawlsCmd struct{}
+type demoCmd struct{}

@@ -1,0 +1,174 @@
+// Package app answers: which parts make a running tiptoe?
+//
+// It is the only place where concrete stores, the network and the clock are
+// put together, from config alone; nothing in the rooms below knows which
+// ledger or frontier it runs on. Tests start the whole program through it.
+//
+// Open leaves nothing half open when it fails. Close flushes in the order
+// intake, ledger, frontier; after kill -9 a later Open finds all that was
+// acknowledged.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"tiptoe/internal/config"
+	"tiptoe/internal/crawl"
+	"tiptoe/internal/fetch"
+	"tiptoe/internal/frontier/pebblestore"
+	"tiptoe/internal/ledger/sqlite"
+	"tiptoe/internal/politeness"
+)
+
+// Names inside a data directory.
+const (
+	LedgerFile  = "ledger.db"
+	FrontierDir = "frontier"
+)
+
+// App is an open data directory with an engine over it.
+type App struct {
+	Dir    string
+	Ledger *sqlite.Ledger
+	Store  *pebblestore.Store
+	Client *fetch.Client
+	Engine *crawl.Engine
+	Log    *slog.Logger
+}
+
+// Settings is all that Open needs.
+type Settings struct {
+	Dir     string
+	Machine config.Machine
+	Web     config.Web
+	Log     *slog.Logger
+}
+
+// Clock returns a clock whose times are UTC wall times that only go forward:
+// the wall is read once, then the monotonic clock counts.
+func Clock() func() time.Time {
+	start := time.Now()
+	wall := start.Round(0).UTC()
+	return func() time.Time { return wall.Add(time.Since(start)) }
+}
+
+// Exists reports whether dir holds a ledger.
+func Exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, LedgerFile))
+	return err == nil
+}
+
+// OpenLedger opens a data directory's ledger for reading only.
+func OpenLedger(dir string) (*sqlite.Ledger, error) {
+	if !Exists(dir) {
+		return nil, fmt.Errorf("there is no crawl in %s; name its folder with --data-dir, or start one with tiptoe crawl URL", dir)
+	}
+	return sqlite.OpenReadOnly(filepath.Join(dir, LedgerFile))
+}
+
+// Open opens or creates a data directory.
+func Open(s Settings) (_ *App, err error) {
+	a := &App{Dir: s.Dir, Log: s.Log}
+	defer func() {
+		if err != nil {
+			a.Close()
+		}
+	}()
+	existed := Exists(s.Dir)
+	if a.Client, err = newClient(s); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("--data-dir: %w", err)
+	}
+	// The frontier's lock comes first: two crawls must not share a folder.
+	a.Store, err = pebblestore.Open(filepath.Join(s.Dir, FrontierDir), pebblestore.Options{
+		SeenInMemory: s.Machine.SeenURLs, LookupLimit: s.Machine.SeenLookups, Logger: s.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a.Ledger, err = sqlite.Open(filepath.Join(s.Dir, LedgerFile)); err != nil {
+		return nil, err
+	}
+	now := Clock()
+	cfg := crawl.Config{
+		Store: a.Store, Ledger: a.Ledger, Fetcher: a.Client, Log: s.Log, Now: now, Rand: rand.Float64,
+		Workers: s.Machine.Workers, Shards: s.Machine.Shards, Parsers: s.Machine.Parsers, RobotSlots: s.Machine.RobotsSlots,
+		MemoryURLs: s.Machine.FrontierURLs, ReadyHosts: s.Machine.ReadyHosts, Governor: s.Machine.Governor,
+	}
+	if cfg.Shards <= 0 {
+		cfg.Shards = runtime.GOMAXPROCS(0)
+	}
+	if existed {
+		cfg.RestartedAt = now()
+		d := s.Web.EffectiveDelay()
+		cfg.RestartRules = politeness.Rules{DelayMin: d.Min, DelayMax: d.Max}
+	}
+	a.Engine = crawl.New(cfg)
+	return a, nil
+}
+
+func newClient(s Settings) (*fetch.Client, error) {
+	cfg := fetch.Config{
+		UserAgent: s.Web.UserAgent, Timeout: s.Web.Timeout, MaxBody: int64(s.Web.MaxBody),
+		BodyBytesInFlight: int64(s.Machine.BodyBytes), InsecureTLS: s.Web.Insecure, DisableHTTP2: !s.Web.HTTP2,
+		AllowPrivate: s.Web.AllowPrivate, Proxy: s.Web.Proxy,
+		MaxIdle: max(s.Machine.Workers, 64), MaxIdlePerHost: max(s.Web.EffectivePerHost(), 4),
+	}
+	for _, r := range s.Web.Resolve {
+		o, err := fetch.ParseResolve(r)
+		if err != nil {
+			return nil, fmt.Errorf("--resolve: %w", err)
+		}
+		cfg.Resolve = append(cfg.Resolve, o)
+	}
+	if s.Web.Cookies {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Cookies = jar
+	}
+	c, err := fetch.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("set up requests: %w", err)
+	}
+	return c, nil
+}
+
+// Close closes what is open, in order.
+func (a *App) Close() error {
+	var errs []error
+	if a.Client != nil {
+		a.Client.Close()
+	}
+	for _, c := range []io.Closer{closer(a.Ledger != nil, func() error { return a.Ledger.Close() }), closer(a.Store != nil, func() error { return a.Store.Close() })} {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+type closeFunc func() error
+
+func (f closeFunc) Close() error { return f() }
+
+func closer(open bool, f func() error) io.Closer {
+	if !open {
+		return closeFunc(func() error { return nil })
+	}
+	return closeFunc(f)
+}
+
+// Serve runs the engine until ctx ends.
+func (a *App) Serve(ctx context.Context) error { return a.Engine.Run(ctx) }

@@ -1,0 +1,185 @@
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/politeness"
+)
+
+// domainsEvery is how often the ledger hears of the hosts' clocks; the store
+// has them with every commit.
+const domainsEvery = 5 * time.Second
+
+// commit makes records durable: ledger, then links and acknowledgements. Both
+// are idempotent, so a crash in between repeats work and loses none.
+func (e *Engine) commit(ctx context.Context, recs []*Record, flush bool) error {
+	begin := e.cfg.Now()
+	var lb ledger.Batch
+	var fb frontier.Batch
+	touched := make(map[*Run]*ledger.Counters, 1)
+	for _, rec := range recs {
+		lb.Pages = append(lb.Pages, rec.pages...)
+		lb.Evidence = append(lb.Evidence, rec.evidence...)
+		lb.Requests = append(lb.Requests, rec.requests...)
+		fb.Add = append(fb.Add, rec.adds...)
+		fb.Mark = append(fb.Mark, rec.marks...)
+		if rec.ack != nil {
+			fb.Ack = append(fb.Ack, *rec.ack)
+		}
+		if rec.update != nil {
+			fb.Update = append(fb.Update, *rec.update)
+		}
+		c := touched[rec.run]
+		if c == nil {
+			c = new(ledger.Counters)
+			touched[rec.run] = c
+		}
+		addCounters(c, &rec.count)
+	}
+	for r, c := range touched {
+		lb.Crawls = append(lb.Crawls, r.rowWith(c, begin))
+	}
+	if flush || begin.Sub(e.domainsAt) >= domainsEvery {
+		e.domainsAt = begin
+		for _, ch := range e.sched.TakeChanged() {
+			lb.Domains = append(lb.Domains, domainRow(ch))
+		}
+	}
+	if err := e.cfg.Ledger.Commit(ctx, &lb); err != nil {
+		return fmt.Errorf("write ledger: %w", err)
+	}
+	if _, err := e.sched.Commit(ctx, &fb, e.cfg.Now()); err != nil {
+		return fmt.Errorf("write frontier: %w", err)
+	}
+	for r, c := range touched {
+		r.committed(c)
+	}
+	tokens := 0
+	for _, rec := range recs {
+		if rec.token {
+			tokens++
+		}
+		rec.run.observe(rec)
+	}
+	e.uncommitted.Add(-int64(tokens))
+	e.tokens.give(tokens)
+	for r := range touched {
+		r.nudge()
+	}
+	e.govern(e.cfg.Now().Sub(begin))
+	return nil
+}
+
+// govern lets slow commits shrink the number of URLs in hand [SPEC §8].
+func (e *Engine) govern(took time.Duration) {
+	old := time.Duration(e.commitEWMA.Load())
+	now := old + (took-old)/8
+	e.commitEWMA.Store(int64(now))
+	if !e.cfg.Governor {
+		return
+	}
+	slow := now > e.cfg.SlowCommit
+	if before, after := e.tokens.govern(slow); slow && after < before {
+		e.log.Warn("the store is slow; holding back", "commit", now.Round(time.Millisecond), "permits", after)
+	}
+}
+
+func (r *Run) rowWith(c *ledger.Counters, now time.Time) ledger.Crawl {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	row := r.crawl
+	addCounters(&row.Counters, c)
+	row.Updated = now
+	return row
+}
+
+func (r *Run) committed(c *ledger.Counters) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	addCounters(&r.crawl.Counters, c)
+}
+
+// observe feeds the live view and the event stream.
+func (r *Run) observe(rec *Record) {
+	r.mu.Lock()
+	r.rate.bytes += rec.count.Bytes
+	for i := range rec.pages {
+		if rec.pages[i].Kind == "page" {
+			r.outcomes[rec.pages[i].Outcome]++
+		}
+	}
+	for i := range rec.requests {
+		r.classes[min(max(rec.requests[i].Status/100, 0), 5)]++
+	}
+	if rec.done != nil {
+		r.rate.pages++
+	}
+	r.mu.Unlock()
+	if rec.done == nil || r.onPage == nil {
+		return
+	}
+	p := rec.done
+	r.onPage(PageEvent{
+		At: p.FetchedAt, URL: p.URL, Outcome: p.Outcome.String(), Status: p.Status, ContentType: p.ContentType,
+		Bytes: p.Size, Millis: float64(p.Timing.Total.Microseconds()) / 1000, Depth: p.Depth, FoundOn: p.FoundOn,
+		Title: p.Title, RedirectTo: p.RedirectTo, Links: p.LinkCount, Tries: p.Tries, Error: p.Error,
+	})
+}
+
+func (r *Run) nudge() {
+	select {
+	case r.poke <- struct{}{}:
+	default:
+	}
+}
+
+func addCounters(a, b *ledger.Counters) {
+	a.Processed += b.Processed
+	a.Successful += b.Successful
+	a.Failed += b.Failed
+	a.Throttled += b.Throttled
+	a.Blocked += b.Blocked
+	a.Skipped += b.Skipped
+	a.Timeouts += b.Timeouts
+	a.Requests += b.Requests
+	a.HTTP429 += b.HTTP429
+	a.Retries += b.Retries
+	a.Bytes += b.Bytes
+}
+
+func domainRow(ch frontier.Changed) ledger.Domain {
+	st := ch.Clocks
+	raw, err := json.Marshal(&st)
+	if err != nil {
+		raw = nil
+	}
+	return ledger.Domain{
+		Host: ch.Group, AdaptiveDelay: st.Learned, AdaptiveFloor: st.Floor, CrawlDelay: st.CrawlDelay, ProbeStep: st.Step,
+		ErrorStreak: st.ErrorStreak, SuccessStreak: st.SuccessStreak, ConsecutiveFailures: st.Failures,
+		NextAvailable: st.NextAvailable, BlockedUntil: st.BlockedUntil, BlockReason: st.BlockWhy.String(),
+		LastSuccess: st.LastSuccess, Updated: st.Updated, State: raw,
+	}
+}
+
+// knowledge is what the ledger learned about a group in earlier crawls.
+func (e *Engine) knowledge(ctx context.Context, group string) (politeness.State, error) {
+	var st politeness.State
+	d, ok, err := e.cfg.Ledger.Domain(ctx, group)
+	if err != nil || !ok {
+		return st, err
+	}
+	if len(d.State) > 0 {
+		if err := json.Unmarshal(d.State, &st); err != nil {
+			return st, fmt.Errorf("read what was learned of %s: %w", group, err)
+		}
+	}
+	if st.Learned > 0 {
+		e.log.Info("starting from what was learned", "host", group, "delay", st.Learned, "learned_at", st.Updated)
+	}
+	return st, nil
+}

@@ -1,0 +1,145 @@
+// Package crawl answers: in which order do the steps happen?
+//
+// It is the only place that knows: permit, hop, release, digest, ledger, new
+// links, acknowledgement. Everything it calls is either pure policy or one of
+// two durable stores.
+//
+//	Next ─► hop ─► release ─► digest ─► commit
+//	        (one   (clocks    (links,   (ledger, then links and
+//	       request) move)      page)     acknowledgement together)
+//
+// A worker token is taken before Next is asked and given back when the URL's
+// commit is durable. So at any instant at most Workers URLs are in flight or
+// fetched and not yet written, and that is the most that kill -9 can repeat.
+// The host's slot is another thing: it is free again at the end of the body.
+//
+// The steps are methods without goroutines (steps.go, digest.go, commit.go);
+// run.go drives them with real goroutines and timers, package sim with a
+// virtual clock. What a crash loses: nothing that was acknowledged, and
+// nothing that was queued.
+package crawl
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tiptoe/internal/extract"
+	"tiptoe/internal/fetch"
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/outcome"
+	"tiptoe/internal/politeness"
+)
+
+// Ledger is what a crawl needs of the durable record.
+type Ledger interface {
+	CreateCrawl(ctx context.Context, c *ledger.Crawl) (int64, error)
+	UpdateCrawl(ctx context.Context, c *ledger.Crawl) error
+	Commit(ctx context.Context, b *ledger.Batch) error
+	PageCounts(ctx context.Context, crawl int64) (map[outcome.Outcome]int64, error)
+	Domain(ctx context.Context, host string) (ledger.Domain, bool, error)
+}
+
+// Config of an Engine. Nothing in it is optional unless it says so.
+type Config struct {
+	Store   frontier.Store
+	Ledger  Ledger
+	Fetcher fetch.Doer
+	Log     *slog.Logger
+	Now     func() time.Time
+	Rand    func() float64
+
+	Workers      int // default 512
+	Shards       int // default 1
+	Parsers      int // default 128
+	RobotSlots   int // default 64
+	MemoryURLs   int
+	ReadyHosts   int
+	Governor     bool          // shrink permits when commits are slow
+	SlowCommit   time.Duration // the governor's threshold, default 500ms
+	RestartedAt  time.Time
+	RestartRules politeness.Rules
+	HalfLife     time.Duration
+
+	// GroupOf names the pace group of a host key; nil means the host itself.
+	GroupOf func(hostKey string) string
+
+	// Throttled is told of every change of a host's learned delay; optional.
+	Throttled func(host string, st politeness.State, v politeness.Verdict)
+}
+
+// Engine runs any number of crawls over one scheduler, so that they share
+// host clocks.
+type Engine struct {
+	cfg    Config
+	log    *slog.Logger
+	sched  *frontier.Scheduler
+	parse  chan struct{}
+	tokens *tokens
+	out    chan *Record
+	bufs   sync.Pool
+	scans  sync.Pool
+
+	mu   sync.Mutex
+	runs map[frontier.CrawlID]*Run
+
+	commitEWMA  atomic.Int64 // nanoseconds
+	uncommitted atomic.Int64
+	domainsAt   time.Time // last time the ledger heard of the hosts' clocks
+}
+
+// New builds an engine. Nothing runs before Run.
+func New(cfg Config) *Engine {
+	def := func(p *int, v int) {
+		if *p <= 0 {
+			*p = v
+		}
+	}
+	def(&cfg.Workers, 512)
+	def(&cfg.Shards, 1)
+	def(&cfg.Parsers, 128)
+	if cfg.SlowCommit <= 0 {
+		cfg.SlowCommit = 500 * time.Millisecond
+	}
+	if cfg.GroupOf == nil {
+		cfg.GroupOf = func(h string) string { return h }
+	}
+	e := &Engine{
+		cfg: cfg, log: cfg.Log,
+		parse:  make(chan struct{}, cfg.Parsers),
+		tokens: newTokens(cfg.Workers),
+		out:    make(chan *Record, cfg.Workers),
+		runs:   make(map[frontier.CrawlID]*Run),
+	}
+	e.bufs.New = func() any { b := make([]byte, 0, 64<<10); return &b }
+	e.scans.New = func() any { return new(extract.Scanner) }
+	e.sched = frontier.New(cfg.Store, frontier.Options{
+		Shards: cfg.Shards, RobotSlots: cfg.RobotSlots, MemoryURLs: cfg.MemoryURLs,
+		ReadyHosts: cfg.ReadyHosts, HalfLife: cfg.HalfLife, Rand: cfg.Rand, Now: cfg.Now,
+		RestartedAt: cfg.RestartedAt, RestartRules: cfg.RestartRules,
+		Knowledge: e.knowledge,
+	})
+	return e
+}
+
+// Scheduler gives simulations and status views the scheduler itself.
+func (e *Engine) Scheduler() *frontier.Scheduler { return e.sched }
+
+func (e *Engine) run(id frontier.CrawlID) *Run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.runs[id]
+}
+
+func (e *Engine) allRuns() []*Run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	rs := make([]*Run, 0, len(e.runs))
+	for _, r := range e.runs {
+		rs = append(rs, r)
+	}
+	return rs
+}

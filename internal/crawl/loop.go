@@ -1,0 +1,219 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"tiptoe/internal/frontier"
+)
+
+// Commits wait this long for company, unless every token is already in hand.
+const (
+	commitGather = 15 * time.Millisecond
+	commitMost   = 512
+)
+
+// Run drives the steps with goroutines until ctx ends or a store fails: one
+// dispatcher per shard, workers on demand, one committer. Every goroutine it
+// starts has ended when it returns.
+func (e *Engine) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	work := make(chan frontier.Work)
+	var dispatchers, workers sync.WaitGroup
+
+	committed := make(chan struct{})
+	go func() {
+		defer close(committed)
+		if err := e.committer(ctx); err != nil {
+			cancel(err)
+		}
+	}()
+	for i := range e.sched.Shards() {
+		dispatchers.Go(func() { e.dispatch(ctx, i, work, &workers, cancel) })
+	}
+	dispatchers.Wait()
+	for _, r := range e.allRuns() {
+		r.cancel()
+	}
+	close(work)
+	workers.Wait()
+	close(e.out)
+	<-committed
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// dispatch asks one shard for work, whenever there is a token for it.
+func (e *Engine) dispatch(ctx context.Context, shard int, work chan frontier.Work, workers *sync.WaitGroup, fail context.CancelCauseFunc) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if e.tokens.take(ctx) != nil {
+			return
+		}
+		w, at := e.sched.Next(shard, e.cfg.Now())
+		if w.Kind == frontier.Nothing {
+			e.tokens.give(1)
+			wait := time.Hour
+			if !at.IsZero() {
+				wait = max(at.Sub(e.cfg.Now()), 0)
+			}
+			timer.Reset(wait)
+			select {
+			case <-e.sched.Wake(shard):
+			case <-timer.C:
+			case <-ctx.Done():
+				return
+			}
+			continue
+		}
+		select {
+		case work <- w:
+			continue
+		default:
+		}
+		workers.Go(func() { e.worker(ctx, w, work, fail) })
+	}
+}
+
+// workerIdle is how long a worker without work stays.
+const workerIdle = 10 * time.Second
+
+// worker does its first work and then what comes, until it was idle too long.
+func (e *Engine) worker(ctx context.Context, w frontier.Work, work chan frontier.Work, fail context.CancelCauseFunc) {
+	idle := time.NewTimer(workerIdle)
+	defer idle.Stop()
+	for {
+		e.do(ctx, w, fail)
+		idle.Reset(workerIdle)
+		var ok bool
+		select {
+		case w, ok = <-work:
+			if !ok {
+				return
+			}
+		case <-idle.C:
+			return
+		}
+	}
+}
+
+// do carries one piece of work through to its record.
+func (e *Engine) do(ctx context.Context, w frontier.Work, fail context.CancelCauseFunc) {
+	if w.Kind == frontier.Load {
+		if err := e.sched.Load(ctx, w, e.cfg.Now); err != nil && ctx.Err() == nil {
+			fail(fmt.Errorf("read frontier: %w", err))
+		}
+		e.tokens.give(1)
+		return
+	}
+	var r *Run
+	if w.Kind == frontier.Robots {
+		r = e.run(w.Task.Crawl.ID)
+	} else {
+		r = e.run(w.Entry.Crawl)
+	}
+	var rec *Record
+	switch w.Kind {
+	case frontier.Refuse:
+		rec = e.refuse(r, &w, e.cfg.Now())
+	case frontier.Robots:
+		h := e.hop(r.ctx, r, &w)
+		e.release(r, &w, h)
+		rec = &Record{run: r}
+		rec.request(r, &w, h)
+		e.robotsAnswer(r, &w, h)
+		e.recycle(h)
+	case frontier.Fetch:
+		h := e.hop(r.ctx, r, &w)
+		v := e.release(r, &w, h)
+		e.parse <- struct{}{}
+		rec = e.digest(r, &w, h, v)
+		<-e.parse
+		e.recycle(h)
+	}
+	rec.token = true
+	e.uncommitted.Add(1)
+	e.out <- rec
+}
+
+func (e *Engine) recycle(h *Hop) {
+	if h.buf != nil && cap(*h.buf) <= 1<<20 {
+		e.bufs.Put(h.buf)
+	}
+	h.buf, h.Body = nil, nil
+}
+
+// committer gathers records and writes them, one batch at a time. It ends
+// when the channel is closed, with everything written.
+func (e *Engine) committer(ctx context.Context) error {
+	batch := make([]*Record, 0, commitMost)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		rec, ok := <-e.out
+		if !ok {
+			return e.commit(context.WithoutCancel(ctx), nil, true)
+		}
+		batch = append(batch[:0], rec)
+		timer.Reset(commitGather)
+		for gathering := true; gathering && len(batch) < commitMost; {
+			select {
+			case rec, ok := <-e.out:
+				if !ok {
+					gathering = false
+					break
+				}
+				batch = append(batch, rec)
+				continue
+			default:
+			}
+			if used, limit, _ := e.tokens.state(); len(batch) >= used || used >= limit {
+				break // nobody else can come before these are written
+			}
+			select {
+			case rec, ok := <-e.out:
+				if !ok {
+					gathering = false
+					break
+				}
+				batch = append(batch, rec)
+			case <-timer.C:
+				gathering = false
+			}
+		}
+		if err := e.commitRetrying(ctx, batch); err != nil {
+			e.drain()
+			return err
+		}
+	}
+}
+
+// commitRetrying tries a batch three times: both stores are idempotent.
+func (e *Engine) commitRetrying(ctx context.Context, batch []*Record) error {
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	for try := range 3 {
+		if err = e.commit(ctx, batch, false); err == nil {
+			return nil
+		}
+		e.log.Error("commit failed", "try", try+1, "error", err)
+		time.Sleep(200 * time.Millisecond << try)
+	}
+	return err
+}
+
+// drain lets workers end when nothing can be written any more; their URLs
+// stay queued in the store.
+func (e *Engine) drain() {
+	go func() {
+		for range e.out {
+		}
+	}()
+}

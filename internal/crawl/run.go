@@ -1,0 +1,312 @@
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/outcome"
+	"tiptoe/internal/politeness"
+	"tiptoe/internal/robots"
+	"tiptoe/internal/scope"
+	"tiptoe/internal/weburl"
+)
+
+// Run is one crawl while it is alive.
+type Run struct {
+	ID   int64
+	Spec Spec
+
+	e       *Engine
+	fc      *frontier.Crawl
+	ctx     context.Context // of its requests; ends when the grace is over
+	cancel  context.CancelFunc
+	header  http.Header
+	product string
+	policy  robots.Policy
+	rules   *scope.Rules
+	tracker tracker
+	started time.Time
+	used    atomic.Int64 // pages taken from the budget
+
+	onPage func(PageEvent)
+
+	mu        sync.Mutex
+	seedHosts map[string]bool
+	public    map[string]bool // hosts that answered from a public address
+	origins   map[string]bool // origins whose sitemaps were offered
+	crawl     ledger.Crawl    // the row, with its counters
+	classes   [6]int64
+	outcomes  map[outcome.Outcome]int64
+	rate      rate
+
+	poke    chan struct{}
+	stop    chan stopRequest
+	ended   chan struct{}
+	summary Summary
+	err     error
+}
+
+type stopRequest struct {
+	reason string
+	status ledger.Status
+	grace  time.Duration
+}
+
+// Start opens a new crawl in ledger and frontier and queues its seeds.
+// onPage may be nil; it is called after each page's commit, from one goroutine.
+func (e *Engine) Start(ctx context.Context, spec Spec, onPage func(PageEvent)) (*Run, error) {
+	if len(spec.Seeds) == 0 {
+		return nil, errors.New("no seeds")
+	}
+	stored, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	now := e.cfg.Now()
+	row := ledger.Crawl{Seeds: spec.Seeds, Spec: stored, Status: ledger.Running, Started: now, Updated: now}
+	if row.ID, err = e.cfg.Ledger.CreateCrawl(ctx, &row); err != nil {
+		return nil, fmt.Errorf("create crawl: %w", err)
+	}
+	r, err := e.open(ctx, row, spec, onPage)
+	if err != nil {
+		return nil, err
+	}
+	var b frontier.Batch
+	for _, s := range spec.Seeds {
+		u := weburl.FromCanonical(s)
+		b.Add = append(b.Add, frontier.Entry{
+			Crawl: frontier.CrawlID(r.ID), Group: e.cfg.GroupOf(u.HostKey()), Prio: prioHome,
+			Kind: frontier.KindPage, Via: frontier.ViaSeed, URL: s, TrustPrivate: true,
+		})
+	}
+	b.Add = append(b.Add, r.sourceSeeds()...)
+	if _, err := e.sched.Commit(ctx, &b, now); err != nil {
+		return nil, fmt.Errorf("queue seeds: %w", err)
+	}
+	return r, nil
+}
+
+// Resume opens a crawl that an earlier process left unfinished.
+func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Spec), onPage func(PageEvent)) (*Run, error) {
+	var spec Spec
+	if err := json.Unmarshal(row.Spec, &spec); err != nil {
+		return nil, fmt.Errorf("read settings of crawl %d: %w", row.ID, err)
+	}
+	if override != nil {
+		override(&spec)
+	}
+	counts, err := e.cfg.Ledger.PageCounts(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	// The rows are the truth; of the stored counters only those that no row
+	// holds are kept.
+	old := row.Counters
+	row.Counters = ledger.Counters{Requests: old.Requests, HTTP429: old.HTTP429, Retries: old.Retries, Bytes: old.Bytes}
+	for o, n := range counts {
+		tally(&row.Counters, o, n)
+	}
+	row.Status, row.Reason, row.Ended = ledger.Running, "", time.Time{}
+	r, err := e.open(ctx, row, spec, onPage)
+	if err != nil {
+		return nil, err
+	}
+	for o, n := range counts {
+		r.outcomes[o] += n
+	}
+	r.used.Store(row.Counters.Processed)
+	return r, e.cfg.Ledger.UpdateCrawl(ctx, &row)
+}
+
+func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, onPage func(PageEvent)) (*Run, error) {
+	policy, err := robots.ParsePolicy(spec.RobotsPolicy)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{
+		ID: row.ID, Spec: spec, e: e, policy: policy, product: robots.ProductToken(spec.UserAgent),
+		started: e.cfg.Now(), onPage: onPage, crawl: row,
+		header:    http.Header{},
+		seedHosts: make(map[string]bool), public: make(map[string]bool), origins: make(map[string]bool),
+		outcomes: make(map[outcome.Outcome]int64),
+		poke:     make(chan struct{}, 1), stop: make(chan stopRequest, 4), ended: make(chan struct{}),
+	}
+	for k, vs := range spec.Headers {
+		for _, v := range vs {
+			r.header.Add(k, v)
+		}
+	}
+	r.header.Set("User-Agent", spec.UserAgent)
+	for _, s := range spec.Seeds {
+		r.seedHosts[weburl.FromCanonical(s).HostKey()] = true
+	}
+	if err := r.openScope(); err != nil {
+		return nil, err
+	}
+	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	r.fc = &frontier.Crawl{
+		ID: frontier.CrawlID(row.ID), IgnoreRobots: spec.IgnoreRobots,
+		Rules: politeness.Rules{DelayMin: spec.DelayMin, DelayMax: spec.DelayMax, PerHost: spec.PerHost,
+			Adaptive: spec.Adaptive, LatencyFactor: spec.LatencyFactor, MaxRetries: spec.MaxRetries},
+		Decide: r.decide, Reserve: r.reserve,
+	}
+	e.mu.Lock()
+	e.runs[r.fc.ID] = r
+	e.mu.Unlock()
+	if err := e.sched.Open(ctx, r.fc, e.cfg.Now()); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// reserve takes one page from the budget: before the permit, never overshot.
+func (r *Run) reserve() bool {
+	if r.Spec.MaxURLs <= 0 {
+		r.used.Add(1)
+		return true
+	}
+	for {
+		n := r.used.Load()
+		if n >= r.Spec.MaxURLs {
+			return false
+		}
+		if r.used.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// budgetLeft is how many pages may still be fetched.
+func (r *Run) budgetLeft() int64 {
+	if r.Spec.MaxURLs <= 0 {
+		return 1 << 62
+	}
+	return max(r.Spec.MaxURLs-r.used.Load(), 1)
+}
+
+// decide judges a URL by a robots.txt copy. It runs under a shard's lock.
+func (r *Run) decide(c *frontier.RobotsCopy, url string) frontier.Decision {
+	key := r.product + " " + r.Spec.RobotsPolicy
+	m, ok := c.Compiled[key].(*robots.Matcher)
+	conf := 1.0
+	d := frontier.Decision{Copy: c, FetchedAt: c.FetchedAt, Outcome: outcome.Robots}
+	v := robots.Availability(c.Status, c.Status == 0, r.policy)
+	if v.LowConfidence {
+		conf = 0.3
+	}
+	if !ok {
+		switch {
+		case c.File != nil:
+			m = c.File.For(r.product, r.policy)
+		case v.Access == robots.DenyAll:
+			m = robots.Fixed(false, "robots.txt unreachable: "+c.Error)
+		case c.Unreachable:
+			m = robots.Fixed(true, "robots.txt unreachable, policy open: "+c.Error)
+		default:
+			m = robots.Fixed(true, fmt.Sprintf("no robots.txt (HTTP %d)", c.Status))
+		}
+		if c.Compiled == nil {
+			c.Compiled = make(map[string]any)
+		}
+		c.Compiled[key] = m
+	}
+	a := m.Check(weburl.FromCanonical(url).RequestURI())
+	d.Allowed, d.Rule, d.Line, d.Confidence = a.Allowed, a.Rule, a.Line, conf
+	d.CrawlDelay, _ = m.CrawlDelay()
+	if c.File == nil && c.Unreachable {
+		d.Unreachable = true
+		if !a.Allowed {
+			d.Error = a.Rule
+			if c.Status == 0 {
+				d.Outcome = c.Failure // the host itself could not be reached
+			}
+		}
+	}
+	return d
+}
+
+func (r *Run) isSeedHost(host string) bool {
+	return r.seedHosts[host]
+}
+
+// A host that once answered from a public address is not trusted with a
+// private one afterwards, even if the user typed its name: names rebind.
+func (r *Run) isPublic(host string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.public[host]
+}
+
+func (r *Run) notePublic(host string) {
+	if !r.seedHosts[host] {
+		return
+	}
+	r.mu.Lock()
+	r.public[host] = true
+	r.mu.Unlock()
+}
+
+// wantsSitemaps reports, once per origin, whether its sitemaps are to be read:
+// those of hosts in scope, or with scope any, of the seeds' hosts.
+func (r *Run) wantsSitemaps(origin string, u weburl.URL) bool {
+	if !r.Spec.seeds("sitemap") || r.Spec.Depth == 0 {
+		return false
+	}
+	if r.Spec.Scope == "any" && !r.seedHosts[u.HostKey()] {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.origins[origin] {
+		return false
+	}
+	r.origins[origin] = true
+	return true
+}
+
+// page begins the row of a URL's end.
+func (r *Run) page(en *frontier.Entry, at time.Time, d frontier.Decision) *ledger.Page {
+	u := weburl.FromCanonical(en.URL)
+	return &ledger.Page{
+		Crawl: r.ID, URL: en.URL, FP: u.Fingerprint(), Host: u.HostKey(), Kind: en.Kind.String(), Via: en.Via.String(),
+		FoundOn: en.FoundOn, Depth: int(en.Depth), Tries: int(en.Tries), FetchedAt: at,
+		Robots: ledger.RobotsDecision{Decided: true, Allowed: d.Allowed, Rule: d.Rule, Line: d.Line,
+			CrawlDelay: d.CrawlDelay, FetchedAt: d.FetchedAt, Confidence: d.Confidence, Ignored: d.Ignored},
+	}
+}
+
+// skip writes down a URL that is not fetched because of a rule of ours.
+func (r *Run) skip(rec *Record, u weburl.URL, from *frontier.Entry, via frontier.Via, depth int, o outcome.Outcome, why string, at time.Time) {
+	fp := u.Fingerprint()
+	rec.pages = append(rec.pages, ledger.Page{
+		Crawl: r.ID, URL: u.String(), FP: fp, Host: u.HostKey(), Kind: "page", Via: via.String(),
+		FoundOn: from.URL, Depth: depth, Outcome: o, Error: why, FetchedAt: at,
+	})
+	rec.evidence = append(rec.evidence, ledger.Evidence{
+		Crawl: r.ID, URL: u.String(), FP: fp, Type: o.String(), Confidence: 1, At: at,
+		Content: jsonText(map[string]any{"rule": why}), Metadata: jsonText(map[string]any{"url": u.String(), "foundOn": from.URL}),
+	})
+	rec.marks = append(rec.marks, frontier.Mark{Crawl: frontier.CrawlID(r.ID), FP: fp})
+	tally(&rec.count, o, 1)
+}
+
+func (r *Run) evidence(en *frontier.Entry, typ string, conf float64, at time.Time, content map[string]any) ledger.Evidence {
+	return ledger.Evidence{Crawl: r.ID, URL: en.URL, FP: en.Fingerprint(), Type: typ, Confidence: conf, At: at,
+		Content: jsonText(content), Metadata: jsonText(map[string]any{"url": en.URL})}
+}
+
+func jsonText(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "{}"
+	}
+	return string(b)
+}

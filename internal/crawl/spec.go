@@ -1,0 +1,45 @@
+package crawl
+
+import (
+	"time"
+)
+
+// Spec is one crawl's effective settings: enough to start it and, read back
+// from the ledger, to resume it as it was.
+type Spec struct {
+	Seeds         []string            `json:"seeds"` // canonical URLs
+	Profile       string              `json:"profile"`
+	UserAgent     string              `json:"user_agent"`
+	Headers       map[string][]string `json:"headers,omitempty"`
+	HostHeaders   map[string]string   `json:"-"` // Authorization by host key; never stored
+	DelayMin      time.Duration       `json:"delay_min"`
+	DelayMax      time.Duration       `json:"delay_max"`
+	PerHost       int                 `json:"per_host"`
+	Adaptive      bool                `json:"adaptive,omitempty"`
+	LatencyFactor float64             `json:"latency_factor,omitempty"`
+	MaxRetries    int                 `json:"max_retries"`
+	MaxURLs       int64               `json:"max_urls,omitempty"` // 0: no limit
+	Duration      time.Duration       `json:"duration,omitempty"` // 0: no limit
+	Depth         int                 `json:"depth"`              // -1: no limit
+	Scope         string              `json:"scope"`              // host, domain, any
+	Include       []string            `json:"include,omitempty"`
+	Exclude       []string            `json:"exclude,omitempty"`
+	Seeding       []string            `json:"seeding"` // sitemap, ct, commoncrawl
+	CTEndpoint    string              `json:"ct_endpoint,omitempty"`
+	CCEndpoint    string              `json:"cc_endpoint,omitempty"`
+	RobotsPolicy  string              `json:"robots_policy"` // rfc9309, open
+	IgnoreRobots  bool                `json:"ignore_robots,omitempty"`
+	RelNofollow   string              `json:"rel_nofollow"` // follow, skip
+	MaxBody       int64               `json:"max_body"`
+	Timeout       time.Duration       `json:"timeout"`
+	MaxRedirects  int                 `json:"max_redirects"`
+}
+
+func (s *Spec) seeds(name string) bool {
+	for _, v := range s.Seeding {
+		if v == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,245 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"tiptoe/internal/fetch"
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/outcome"
+	"tiptoe/internal/politeness"
+	"tiptoe/internal/robots"
+	"tiptoe/internal/sitemap"
+	"tiptoe/internal/weburl"
+)
+
+// Hop is what came of one request.
+type Hop struct {
+	Status   int
+	Header   http.Header
+	Body     []byte
+	Cut      bool // the body was longer than its cap; Body is its beginning
+	Private  bool
+	Started  time.Time // on the wire; when it never got there, when it was granted
+	Ended    time.Time
+	Timing   fetch.Timing
+	WireSize int64
+	Size     int64
+	Err      *fetch.Error
+
+	Entries    []sitemap.Entry // of a sitemap, read while it streamed
+	SitemapErr error
+
+	buf *[]byte // Body's memory, to be returned to the pool
+}
+
+// Outcome classifies the hop.
+func (h *Hop) Outcome(now time.Time) outcome.Outcome {
+	if h.Err != nil {
+		return h.Err.Outcome
+	}
+	_, ra := fetch.RetryAfter(h.Header, now)
+	o := outcome.FromStatus(h.Status, ra)
+	if o == outcome.OK && h.Cut {
+		return outcome.TooLarge
+	}
+	return o
+}
+
+// answer is what politeness wants to know of the hop.
+func (h *Hop) answer(now time.Time, tries int) politeness.Answer {
+	a := politeness.Answer{Outcome: h.Outcome(now), Status: h.Status, Started: h.Started, Tries: tries}
+	if h.Err != nil {
+		a.Stale = h.Err.Stale
+		return a
+	}
+	a.Latency = h.Timing.TTFB
+	if t, ok := fetch.RetryAfter(h.Header, now); ok && (h.Status == 429 || h.Status == 503) {
+		a.RetryAfter = t
+	}
+	if t, ok := fetch.RateLimit(h.Header, now); ok {
+		a.RateLimit = t
+	}
+	return a
+}
+
+// robotsBody and robotsTimeout are the limits of SPEC §6.
+const (
+	robotsBody     = 500 << 10
+	robotsTimeout  = 3 * time.Second
+	robotsHops     = 5
+	sitemapBody    = 52_428_800 // the sitemap protocol's own limit
+	sitemapTimeout = 2 * time.Minute
+)
+
+// hop makes the request of a permit. It blocks for as long as the answer
+// takes; no lock and no other host waits for it.
+func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
+	req := &fetch.Request{
+		Header:  r.header,
+		MaxBody: r.Spec.MaxBody,
+		Timeout: r.Spec.Timeout,
+		OnWire:  func(at time.Time) { e.sched.OnWire(w.Permit, e.cfg.Now()) },
+	}
+	var trust bool
+	if w.Kind == frontier.Robots {
+		req.URL = weburl.FromCanonical(w.Task.URL)
+		req.MaxBody, req.Timeout = robotsBody+1, robotsTimeout
+		trust = w.Task.TrustPrivate
+	} else {
+		req.URL = weburl.FromCanonical(w.Entry.URL)
+		trust = w.Entry.TrustPrivate
+		if w.Entry.Kind == frontier.KindSitemap {
+			req.MaxBody, req.Timeout = sitemapBody, sitemapTimeout
+		}
+	}
+	host := req.URL.HostKey()
+	req.AllowPrivate = trust && !r.isPublic(host)
+	if auth, ok := r.Spec.HostHeaders[host]; ok {
+		req.Header = req.Header.Clone()
+		req.Header.Set("Authorization", auth)
+	}
+	h := &Hop{Started: e.cfg.Now()}
+	resp, err := e.cfg.Fetcher.Do(ctx, req)
+	if err != nil {
+		h.fail(err)
+		h.Ended = e.cfg.Now()
+		return h
+	}
+	h.Status, h.Header, h.Private = resp.Status, resp.Header, resp.Private
+	if !resp.Private {
+		r.notePublic(host)
+	}
+	if w.Kind == frontier.Fetch && w.Entry.Kind == frontier.KindSitemap && resp.Status == http.StatusOK {
+		e.readSitemap(r, resp, h)
+	} else {
+		e.readBody(resp, h)
+	}
+	resp.Close()
+	h.Timing, h.WireSize = resp.Timing(), resp.WireBytes()
+	if !h.Timing.Wire.IsZero() {
+		h.Started = e.cfg.Now().Add(-time.Since(h.Timing.Wire))
+	}
+	h.Ended = e.cfg.Now()
+	return h
+}
+
+func (h *Hop) fail(err error) {
+	var fe *fetch.Error
+	if !errors.As(err, &fe) {
+		fe = &fetch.Error{Outcome: outcome.Protocol, Op: "fetch", Err: err}
+	}
+	h.Err, h.Timing = fe, fe.Timing
+}
+
+func (e *Engine) readBody(resp *fetch.Response, h *Hop) {
+	h.buf = e.bufs.Get().(*[]byte)
+	b, err := fetch.ReadAll(resp, (*h.buf)[:0])
+	*h.buf = b
+	h.Body, h.Size = b, int64(len(b))
+	h.bodyError(err)
+}
+
+// bodyError keeps a body that was cut by its cap; any other failure fails the hop.
+func (h *Hop) bodyError(err error) {
+	if err == nil {
+		return
+	}
+	var fe *fetch.Error
+	if errors.As(err, &fe) && fe.Outcome == outcome.TooLarge {
+		h.Cut = true
+		return
+	}
+	h.fail(err)
+}
+
+// readSitemap parses while it downloads and stops both at the page budget.
+func (e *Engine) readSitemap(r *Run, resp *fetch.Response, h *Hop) {
+	counted := &countingReader{r: resp.Body}
+	left := r.budgetLeft()
+	_, h.SitemapErr = sitemap.Parse(counted, func(se sitemap.Entry) bool {
+		h.Entries = append(h.Entries, se)
+		return int64(len(h.Entries)) < left
+	})
+	h.Size = counted.n
+	if counted.err != nil && counted.err != io.EOF {
+		h.bodyError(counted.err)
+	}
+}
+
+type countingReader struct {
+	r   io.Reader
+	n   int64
+	err error
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if err != nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// release ends the permit with the hop's answer and logs what was learned.
+func (e *Engine) release(r *Run, w *frontier.Work, h *Hop) politeness.Verdict {
+	tries := int(w.Entry.Tries) + 1
+	v := e.sched.Release(w.Permit, h.Ended, h.answer(h.Ended, tries))
+	if v.Raised || v.Reverted || v.Lowered || v.Parked {
+		st := e.sched.Clocks(w.Permit.Group)
+		if v.Raised || v.Reverted {
+			e.log.Info("host throttled", "domain", w.Permit.Group, "delay", st.Learned, "error_streak", st.ErrorStreak)
+		} else if v.Lowered {
+			e.log.Debug("probing a shorter delay", "domain", w.Permit.Group, "delay", st.Learned, "safe", st.Safe)
+		}
+		if e.cfg.Throttled != nil {
+			e.cfg.Throttled(w.Permit.Group, st, v)
+		}
+		if v.Parked {
+			u := w.Entry.URL
+			if w.Kind == frontier.Robots {
+				u = w.Task.URL
+			}
+			e.log.Warn(fmt.Sprintf("[BLOCKED] Permanently skipping %s from failed host %s (%d consecutive failures)",
+				u, w.Permit.Group, st.Failures))
+		}
+	}
+	return v
+}
+
+// robotsAnswer turns a hop for robots.txt into a copy for its origin, or
+// follows its redirect.
+func (e *Engine) robotsAnswer(r *Run, w *frontier.Work, h *Hop) {
+	t := w.Task
+	c := &frontier.RobotsCopy{Origin: t.Origin, Status: h.Status, FetchedAt: h.Ended}
+	o := h.Outcome(h.Ended)
+	switch {
+	case o == outcome.Redirect:
+		next, err := weburl.NewBase(weburl.FromCanonical(t.URL)).Resolve(h.Header.Get("Location"))
+		if err == nil && t.Hops < robotsHops && next.String() != t.URL {
+			t.URL, t.Hops = next.String(), t.Hops+1
+			t.Group = e.cfg.GroupOf(next.HostKey())
+			t.TrustPrivate = h.Private || r.isSeedHost(next.HostKey())
+			e.sched.RobotsHop(t, h.Ended)
+			return
+		}
+		c.Status = http.StatusNotFound // too many hops: as if there were none
+		c.Error = "too many redirects"
+	case o == outcome.OK, o == outcome.TooLarge:
+		c.Body = append([]byte(nil), h.Body[:min(len(h.Body), robotsBody)]...)
+		c.File = robots.Parse(c.Body)
+	case h.Err != nil:
+		c.Unreachable, c.Failure, c.Error = true, o, h.Err.Error()
+	default:
+		if v := robots.Availability(h.Status, false, robots.RFC9309); v.Retry {
+			c.Unreachable, c.Failure, c.Error = true, o, fmt.Sprintf("HTTP %d", h.Status)
+		}
+	}
+	c.Expires = h.Ended.Add(robots.TTL(h.Header, h.Ended))
+	e.sched.RobotsDone(t, c, h.Started, h.Ended)
+}

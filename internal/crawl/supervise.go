@@ -1,0 +1,166 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/outcome"
+)
+
+// Grace is what requests in flight are given after Ctrl+C or a time limit.
+const Grace = 2 * time.Second
+
+// retryGrace bounds the wait for retries of pages that were already paid for
+// when the page limit is reached.
+const retryGrace = 60 * time.Second
+
+// Stop asks the crawl to end: no new requests, those in flight get the grace.
+func (r *Run) Stop(reason string) {
+	r.ask(stopRequest{reason: reason, status: ledger.Partial, grace: Grace})
+}
+
+func (r *Run) ask(s stopRequest) {
+	select {
+	case r.stop <- s:
+	default:
+	}
+}
+
+// Supervise waits for the crawl's end and finishes it. It is driven by commits
+// and timers, never by luck.
+func (r *Run) Supervise(ctx context.Context) (Summary, error) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var limit, grace, retry <-chan time.Time
+	if r.Spec.Duration > 0 {
+		limit = time.After(r.Spec.Duration)
+	}
+	end := stopRequest{}
+	stopping := false
+	begin := func(s stopRequest) {
+		if stopping {
+			return
+		}
+		stopping, end = true, s
+		r.e.log.Info(s.reason)
+		if s.grace > 0 {
+			r.e.sched.Pause(r.fc)
+			grace = time.After(s.grace)
+		}
+	}
+	for {
+		if !stopping && r.fc.Exhausted() {
+			return r.finish(ctx, ledger.Completed, "Nothing left to crawl")
+		}
+		if !stopping && r.limitReached() {
+			retry = time.After(retryGrace)
+			begin(stopRequest{reason: fmt.Sprintf("Reached max_urls limit of %d, stopping crawl", r.Spec.MaxURLs), status: ledger.Partial})
+		}
+		if stopping && r.fc.Taken() == 0 && (end.grace > 0 || r.fc.Retrying() == 0) {
+			return r.finish(ctx, end.status, end.reason)
+		}
+		select {
+		case <-r.poke:
+		case <-tick.C:
+		case <-limit:
+			limit = nil
+			begin(stopRequest{status: ledger.Partial, grace: Grace,
+				reason: fmt.Sprintf("Reached duration limit of %gs (elapsed: %.1fs), stopping crawl",
+					r.Spec.Duration.Seconds(), r.e.cfg.Now().Sub(r.started).Seconds())})
+		case s := <-r.stop:
+			if stopping && s.grace > 0 && end.grace == 0 {
+				r.e.sched.Pause(r.fc)
+				end.grace, grace = s.grace, time.After(s.grace)
+			}
+			begin(s)
+		case <-retry:
+			r.e.sched.Pause(r.fc)
+			end.grace = Grace
+		case <-grace:
+			r.cancel()
+		case <-ctx.Done():
+			return r.finish(context.WithoutCancel(ctx), ledger.Partial, context.Cause(ctx).Error())
+		}
+	}
+}
+
+// limitReached: the budget is spent and somebody still waits for a page.
+func (r *Run) limitReached() bool {
+	if r.Spec.MaxURLs <= 0 {
+		return false
+	}
+	if r.fc.Spent() {
+		return true
+	}
+	return r.used.Load() >= r.Spec.MaxURLs && r.fc.Taken() == 0 && r.fc.Pending() > r.fc.Parked()+r.fc.Retrying()
+}
+
+// finish writes the end down and lets go of the crawl.
+func (r *Run) finish(ctx context.Context, status ledger.Status, reason string) (Summary, error) {
+	e := r.e
+	parkedURLs := r.fc.Parked()
+	if err := e.writeParked(ctx, r); err != nil {
+		return Summary{}, err
+	}
+	now := e.cfg.Now()
+	r.mu.Lock()
+	r.crawl.Status, r.crawl.Reason, r.crawl.Updated, r.crawl.Ended = status, reason, now, now
+	row := r.crawl
+	r.mu.Unlock()
+	sum := Summary{
+		Crawl: r.ID, Status: status, Reason: reason, Counters: row.Counters,
+		Remaining: r.fc.Pending() - parkedURLs, ParkedURLs: parkedURLs, Duration: now.Sub(row.Started),
+	}
+	b := &ledger.Batch{Crawls: []ledger.Crawl{row}}
+	for _, ch := range e.sched.TakeChanged() {
+		b.Domains = append(b.Domains, domainRow(ch))
+	}
+	if err := e.cfg.Ledger.Commit(ctx, b); err != nil {
+		return sum, fmt.Errorf("write the crawl's end: %w", err)
+	}
+	e.sched.Close(r.fc, now)
+	if _, err := e.sched.Commit(ctx, &frontier.Batch{}, now); err != nil {
+		return sum, err
+	}
+	if status == ledger.Completed && sum.ParkedURLs == 0 {
+		if err := e.cfg.Store.DropCrawl(ctx, r.fc.ID); err != nil {
+			return sum, err
+		}
+	}
+	e.mu.Lock()
+	delete(e.runs, r.fc.ID)
+	e.mu.Unlock()
+	r.cancel()
+	return sum, nil
+}
+
+// writeParked gives every URL of a parked host a row that says so. They stay
+// in the frontier: a resume gives the host another chance.
+func (e *Engine) writeParked(ctx context.Context, r *Run) error {
+	if r.fc.Parked() == 0 {
+		return nil
+	}
+	var err error
+	e.sched.EachParked(func(v frontier.HostView) {
+		var after frontier.Pos
+		for err == nil {
+			var es []frontier.Entry
+			if es, err = e.cfg.Store.Window(ctx, v.Group, r.fc.ID, after, 1000, nil); err != nil || len(es) == 0 {
+				return
+			}
+			var b ledger.Batch
+			for i := range es {
+				pg := r.page(&es[i], e.cfg.Now(), frontier.Decision{})
+				pg.Robots = ledger.RobotsDecision{}
+				pg.Outcome, pg.Error = outcome.Parked, "host parked: "+v.Reason
+				b.Pages = append(b.Pages, *pg)
+			}
+			err = e.cfg.Ledger.Commit(ctx, &b)
+			after = es[len(es)-1].Pos()
+		}
+	})
+	return err
+}

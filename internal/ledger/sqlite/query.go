@@ -1,0 +1,54 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"tiptoe/internal/ledger"
+)
+
+// query collects conditions and their arguments.
+type query struct {
+	where []string
+	args  []any
+}
+
+// and adds a condition with a ? for each argument.
+func (q *query) and(cond string, args ...any) {
+	q.where = append(q.where, cond)
+	q.args = append(q.args, args...)
+}
+
+// match adds the condition that a column contains a text or, if the text has
+// a *, is like it as a whole. Nothing but the * is special: a URL may well
+// contain ? and [.
+func (q *query) match(column, pattern string) {
+	if !strings.Contains(pattern, "*") {
+		q.and("instr("+column+", ?) > 0", pattern)
+		return
+	}
+	q.and(column+" GLOB ?", strings.NewReplacer("?", "[?]", "[", "[[]").Replace(pattern))
+}
+
+// run calls fn for every row. The statement is not kept: filters have too
+// many shapes to keep them all.
+func (q *query) run(c *sqlite.Conn, selectFrom, tail string, fn func(scanner)) error {
+	s, _, err := c.PrepareTransient(selectFrom + " WHERE " + strings.Join(q.where, " AND ") + " " + tail)
+	if err != nil {
+		return err
+	}
+	defer s.Finalize()
+	for i, a := range q.args {
+		switch v := a.(type) {
+		case string:
+			s.BindText(i+1, ledger.Unbounded(v))
+		case int64:
+			s.BindInt64(i+1, v)
+		default:
+			return fmt.Errorf("query argument of type %T", a)
+		}
+	}
+	return each(s, func(r scanner) error { fn(r); return nil })
+}

@@ -1,0 +1,185 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+
+	"zombiezen.com/go/sqlite"
+
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/weburl"
+)
+
+// Evidence returns every stored reason about one URL, the robots decision
+// included, oldest first.
+func (l *Ledger) Evidence(ctx context.Context, crawl int64, url string) ([]ledger.Evidence, error) {
+	var all []ledger.Evidence
+	err := l.read(ctx, func(c *sqlite.Conn) error {
+		s, err := c.Prepare(`SELECT crawl_id, url, fp, type, content, metadata, confidence, at_ms, line, robots_fetched_ms, ignored
+			FROM evidence WHERE crawl_id = ?1 AND fp = ?2 ORDER BY at_ms, type`)
+		if err != nil {
+			return err
+		}
+		b := binder{s: s}
+		b.int(crawl)
+		b.fp(weburl.FromCanonical(url).Fingerprint())
+		return each(s, func(r scanner) error {
+			all = append(all, ledger.Evidence{Crawl: r.int(), URL: r.text(), FP: r.fp(), Type: r.text(),
+				Content: r.text(), Metadata: r.text(), Confidence: r.float(), At: r.ms(),
+				Line: int(r.int()), FetchedAt: r.ms(), Ignored: r.bool()})
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read evidence: %w", err)
+	}
+	return all, nil
+}
+
+// Requests lists a crawl's requests in the order in which they started. The
+// URL of a page's request is empty: PageByFP has it. It costs eight bytes of
+// memory a request.
+func (l *Ledger) Requests(ctx context.Context, crawl int64) iter.Seq2[ledger.Request, error] {
+	return func(yield func(ledger.Request, error) bool) {
+		if err := l.requests(ctx, crawl, yield); err != nil && !errors.Is(err, errStopped) {
+			yield(ledger.Request{}, fmt.Errorf("list requests of crawl %d: %w", crawl, err))
+		}
+	}
+}
+
+func (l *Ledger) requests(ctx context.Context, crawl int64, yield func(ledger.Request, error) bool) error {
+	var permits []int64
+	err := l.read(ctx, func(c *sqlite.Conn) error {
+		s, err := c.Prepare("SELECT permit FROM requests WHERE crawl_id = ?1 ORDER BY started_us, permit")
+		if err != nil {
+			return err
+		}
+		return each(bindInts(s, crawl), func(r scanner) error {
+			permits = append(permits, r.int())
+			return nil
+		})
+	})
+	for err == nil && len(permits) > 0 {
+		n := min(len(permits), chunkRows)
+		chunk := make([]ledger.Request, 0, n)
+		err = l.read(ctx, func(c *sqlite.Conn) error {
+			s, err := c.Prepare(`SELECT crawl_id, permit, pace_group, kind, cause, outcome, status, started_us, ended_us,
+				gap_owed_us, in_flight, cap, fp, url, error FROM requests WHERE crawl_id = ?1 AND permit = ?2`)
+			for i := 0; err == nil && i < n; i++ {
+				err = each(bindInts(s, crawl, permits[i]), func(r scanner) error {
+					chunk = append(chunk, scanRequest(r))
+					return nil
+				})
+			}
+			return err
+		})
+		for i := 0; err == nil && i < len(chunk); i++ {
+			if !yield(chunk[i], nil) {
+				return errStopped
+			}
+		}
+		permits = permits[n:]
+	}
+	return err
+}
+
+func scanRequest(r scanner) ledger.Request {
+	return ledger.Request{Crawl: r.int(), Permit: uint64(r.int()), Group: r.text(), Kind: r.text(), Cause: r.text(),
+		Outcome: r.outcome(), Status: int(r.int()), Started: r.us(), Ended: r.us(), GapOwed: r.durUS(),
+		InFlight: int(r.int()), Cap: int(r.int()), FP: r.fp(), URL: r.text(), Error: r.text()}
+}
+
+// LinksTo finds the pages that link to any of the targets, which are low
+// halves of fingerprints, and names the first perTarget of them for each (all
+// if 0). It reads every link of the crawl once.
+func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, perTarget int) (map[uint64]ledger.LinkSources, error) {
+	found := make(map[uint64]*linkers, len(targets))
+	for _, t := range targets {
+		found[t] = &linkers{}
+	}
+	after := firstID(crawl)
+	var err error
+	for err == nil {
+		n := 0
+		err = l.read(ctx, func(c *sqlite.Conn) error {
+			s, err := c.Prepare("SELECT page_id, targets FROM page_links WHERE page_id > ?1 AND page_id < ?2 ORDER BY page_id LIMIT ?3")
+			if err != nil {
+				return err
+			}
+			var blob []byte
+			return each(bindInts(s, after, endID(crawl), chunkRows), func(r scanner) error {
+				n++
+				after = r.int()
+				if size := s.ColumnLen(1); cap(blob) < size {
+					blob = make([]byte, size)
+				}
+				blob = blob[:s.ColumnBytes(1, blob[:cap(blob)])]
+				for b := blob; len(b) >= 8; b = b[8:] {
+					if w := found[binary.LittleEndian.Uint64(b)]; w != nil {
+						w.add(after, perTarget)
+					}
+				}
+				return nil
+			})
+		})
+		if n < chunkRows {
+			break
+		}
+	}
+	if err == nil {
+		var result map[uint64]ledger.LinkSources
+		if result, err = l.nameLinkers(ctx, found); err == nil {
+			return result, nil
+		}
+	}
+	return nil, fmt.Errorf("find links: %w", err)
+}
+
+type linkers struct {
+	count int64
+	last  int64
+	ids   []int64
+}
+
+// add counts a page once, however often it has the link.
+func (w *linkers) add(id int64, max int) {
+	if id == w.last {
+		return
+	}
+	w.last = id
+	w.count++
+	if max == 0 || len(w.ids) < max {
+		w.ids = append(w.ids, id)
+	}
+}
+
+func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*linkers) (map[uint64]ledger.LinkSources, error) {
+	result := make(map[uint64]ledger.LinkSources)
+	names := map[int64]string{} // a page with one broken link often has more
+	err := l.read(ctx, func(c *sqlite.Conn) error {
+		s, err := c.Prepare("SELECT url FROM pages WHERE id = ?1")
+		if err != nil {
+			return err
+		}
+		for target, w := range found {
+			if w.count == 0 {
+				continue
+			}
+			src := ledger.LinkSources{Count: w.count}
+			for _, id := range w.ids {
+				if _, ok := names[id]; !ok {
+					if err := each(bindInts(s, id), func(r scanner) error { names[id] = r.text(); return nil }); err != nil {
+						return err
+					}
+				}
+				src.URLs = append(src.URLs, names[id])
+			}
+			result[target] = src
+		}
+		return nil
+	})
+	return result, err
+}

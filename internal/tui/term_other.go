@@ -1,0 +1,5 @@
+//go:build !unix
+
+package tui
+
+func foreground(int) bool { return true }
