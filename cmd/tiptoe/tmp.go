@@ -3,5 +3,3 @@ package main
 type pagesCmd struct{}
 type linksCmd struct{}
 type exportCmd struct{}
-type crawlsCmd struct{}
-type demoCmd struct{}

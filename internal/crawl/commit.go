@@ -15,9 +15,10 @@ import (
 // has them with every commit.
 const domainsEvery = 5 * time.Second
 
-// commit makes records durable: ledger, then links and acknowledgements. Both
-// are idempotent, so a crash in between repeats work and loses none.
-func (e *Engine) commit(ctx context.Context, recs []*Record, flush bool) error {
+// Commit makes records durable: ledger, then links and acknowledgements. Both
+// are idempotent, so a crash in between repeats work and loses none. flush
+// also writes what the hosts' clocks learned since the last time.
+func (e *Engine) Commit(ctx context.Context, recs []*Record, flush bool) error {
 	begin := e.cfg.Now()
 	var lb ledger.Batch
 	var fb frontier.Batch
@@ -59,15 +60,11 @@ func (e *Engine) commit(ctx context.Context, recs []*Record, flush bool) error {
 	for r, c := range touched {
 		r.committed(c)
 	}
-	tokens := 0
 	for _, rec := range recs {
-		if rec.token {
-			tokens++
-		}
 		rec.run.observe(rec)
 	}
-	e.uncommitted.Add(-int64(tokens))
-	e.tokens.give(tokens)
+	e.uncommitted.Add(-int64(len(recs)))
+	e.tokens.give(len(recs))
 	for r := range touched {
 		r.nudge()
 	}
@@ -84,8 +81,12 @@ func (e *Engine) govern(took time.Duration) {
 		return
 	}
 	slow := now > e.cfg.SlowCommit
-	if before, after := e.tokens.govern(slow); slow && after < before {
-		e.log.Warn("the store is slow; holding back", "commit", now.Round(time.Millisecond), "permits", after)
+	before, after := e.tokens.govern(slow)
+	switch {
+	case before == e.cfg.Workers && after < before:
+		e.log.Warn("the disk is slow; taking fewer URLs in hand", "commit", now.Round(time.Millisecond), "workers", after)
+	case after == e.cfg.Workers && before < after:
+		e.log.Info("the disk keeps up again", "commit", now.Round(time.Millisecond), "workers", after)
 	}
 }
 

@@ -289,7 +289,7 @@ func (rec *Record) request(r *Run, w *frontier.Work, h *Hop) {
 // end closes a URL: its page, its place in the counters, its acknowledgement.
 func (rec *Record) end(en *frontier.Entry, pg *ledger.Page) {
 	ref := en.Ref()
-	rec.ack = &ref
+	rec.ack, rec.endURL = &ref, en.URL
 	rec.pages = append(rec.pages, *pg)
 	if en.Kind != frontier.KindPage {
 		return

@@ -113,32 +113,15 @@ func (e *Engine) do(ctx context.Context, w frontier.Work, fail context.CancelCau
 		e.tokens.give(1)
 		return
 	}
-	var r *Run
-	if w.Kind == frontier.Robots {
-		r = e.run(w.Task.Crawl.ID)
-	} else {
-		r = e.run(w.Entry.Crawl)
-	}
 	var rec *Record
-	switch w.Kind {
-	case frontier.Refuse:
-		rec = e.refuse(r, &w, e.cfg.Now())
-	case frontier.Robots:
+	if w.Kind == frontier.Refuse {
+		rec = e.Refuse(&w)
+	} else {
+		r := e.runOf(&w)
 		h := e.hop(r.ctx, r, &w)
-		e.release(r, &w, h)
-		rec = &Record{run: r}
-		rec.request(r, &w, h)
-		e.robotsAnswer(r, &w, h)
-		e.recycle(h)
-	case frontier.Fetch:
-		h := e.hop(r.ctx, r, &w)
-		v := e.release(r, &w, h)
-		e.parse <- struct{}{}
-		rec = e.digest(r, &w, h, v)
-		<-e.parse
+		rec = e.Answer(&w, h)
 		e.recycle(h)
 	}
-	rec.token = true
 	e.uncommitted.Add(1)
 	e.out <- rec
 }
@@ -159,7 +142,7 @@ func (e *Engine) committer(ctx context.Context) error {
 	for {
 		rec, ok := <-e.out
 		if !ok {
-			return e.commit(context.WithoutCancel(ctx), nil, true)
+			return e.Commit(context.WithoutCancel(ctx), nil, true)
 		}
 		batch = append(batch[:0], rec)
 		timer.Reset(commitGather)
@@ -200,7 +183,7 @@ func (e *Engine) commitRetrying(ctx context.Context, batch []*Record) error {
 	ctx = context.WithoutCancel(ctx)
 	var err error
 	for try := range 3 {
-		if err = e.commit(ctx, batch, false); err == nil {
+		if err = e.Commit(ctx, batch, false); err == nil {
 			return nil
 		}
 		e.log.Error("commit failed", "try", try+1, "error", err)

@@ -15,8 +15,20 @@ type Record struct {
 	adds     []frontier.Entry
 	marks    []frontier.Mark
 	ack      *frontier.Ref
+	endURL   string // of ack
 	update   *frontier.Entry
 	count    ledger.Counters // to be added to the run's
 	done     *ledger.Page    // the URL's end, for events; nil if it goes on
-	token    bool            // a worker token comes back with the commit
+}
+
+// End returns the URL that the record is about and whether it reached its end;
+// it is empty for a robots.txt.
+func (rec *Record) End() (url string, ended bool) {
+	switch {
+	case rec.update != nil:
+		return rec.update.URL, false
+	case rec.ack != nil && rec.endURL != "":
+		return rec.endURL, true
+	}
+	return "", false
 }

@@ -186,6 +186,32 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+func (e *Engine) runOf(w *frontier.Work) *Run {
+	if w.Kind == frontier.Robots {
+		return e.run(w.Task.Crawl.ID)
+	}
+	return e.run(w.Entry.Crawl)
+}
+
+// Answer takes what came of a permit's request: the permit is released at
+// once, then the answer is digested.
+func (e *Engine) Answer(w *frontier.Work, h *Hop) *Record {
+	r := e.runOf(w)
+	v := e.release(r, w, h)
+	if w.Kind == frontier.Robots {
+		rec := &Record{run: r}
+		rec.request(r, w, h)
+		e.robotsAnswer(r, w, h)
+		return rec
+	}
+	e.parse <- struct{}{}
+	defer func() { <-e.parse }()
+	return e.digest(r, w, h, v)
+}
+
+// Refuse takes a URL that robots.txt does not let us fetch.
+func (e *Engine) Refuse(w *frontier.Work) *Record { return e.refuse(e.runOf(w), w, e.cfg.Now()) }
+
 // release ends the permit with the hop's answer and logs what was learned.
 func (e *Engine) release(r *Run, w *frontier.Work, h *Hop) politeness.Verdict {
 	tries := int(w.Entry.Tries) + 1

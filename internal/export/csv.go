@@ -39,11 +39,11 @@ var columns = []struct {
 	{"description", func(p *ledger.Page) string { return cell(p.Description) }},
 	{"canonical", func(p *ledger.Page) string { return cell(publicURL(p.Canonical)) }},
 	{"lang", func(p *ledger.Page) string { return cell(p.Lang) }},
-	{"noindex", func(p *ledger.Page) string { return flag(p.NoIndex, p.Status != 0) }},
-	{"nofollow", func(p *ledger.Page) string { return flag(p.NoFollow, p.Status != 0) }},
+	{"noindex", func(p *ledger.Page) string { return yesNo(p.NoIndex, p.Status != 0) }},
+	{"nofollow", func(p *ledger.Page) string { return yesNo(p.NoFollow, p.Status != 0) }},
 	{"last_modified", func(p *ledger.Page) string { return date(p.LastModified) }},
 	{"links", func(p *ledger.Page) string { return number(int64(p.LinkCount), p.Status != 0) }},
-	{"robots_allowed", func(p *ledger.Page) string { return flag(p.Robots.Allowed, p.Robots.Decided) }},
+	{"robots_allowed", func(p *ledger.Page) string { return yesNo(p.Robots.Allowed, p.Robots.Decided) }},
 	{"robots_rule", func(p *ledger.Page) string { return cell(p.Robots.Rule) }},
 	{"robots_line", func(p *ledger.Page) string { return number(int64(p.Robots.Line), p.Robots.Line != 0) }},
 }
@@ -111,7 +111,7 @@ func number(n int64, known bool) string {
 	return strconv.FormatInt(n, 10)
 }
 
-func flag(b, known bool) string {
+func yesNo(b, known bool) string {
 	if !known {
 		return ""
 	}

@@ -151,8 +151,9 @@ func (s *Scanner) titleText() string {
 		raw = bytes.ReplaceAll(raw, []byte("<![CDATA["), nil)
 		raw = bytes.ReplaceAll(raw, []byte("]]>"), nil)
 	}
-	v := string(s.decoder.append(nil, raw))
-	return tidy(html.UnescapeString(strings.ToValidUTF8(v, "\ufffd")), maxTitle)
+	v := strings.ToValidUTF8(string(s.decoder.append(nil, raw)), "\ufffd")
+	v = strings.ReplaceAll(v, "\x00", "\ufffd")
+	return tidy(html.UnescapeString(v), maxTitle)
 }
 
 // tidy makes one short line: blanks collapse, and whatever could act on the

@@ -2,8 +2,10 @@ package fetch
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"testing"
 
 	"tiptoe/internal/weburl"
@@ -89,6 +91,63 @@ func BenchmarkServerAlone(b *testing.B) {
 		if _, err := io.ReadFull(c, buf); err != nil {
 			b.Fatal(err)
 		}
+	}
+	b.ReportMetric(float64(cpuTime(b)-start)/1e3/float64(b.N), "cpu-µs/op")
+}
+
+// BenchmarkBareTransport is net/http's own client on the same page, without
+// guard, watch, timing or caps: what the standard library costs by itself.
+func BenchmarkBareTransport(b *testing.B) {
+	page := bytes.Repeat([]byte("x"), 20_000)
+	url := cheapServer(b, append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 20000\r\nServer: cheap\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\n\r\n"), page...))
+	tr := &http.Transport{DisableCompression: true}
+	defer tr.CloseIdleConnections()
+	buf := make([]byte, 20_000)
+	b.ReportAllocs()
+	start := cpuTime(b)
+	for b.Loop() {
+		req, err := http.NewRequestWithContext(b.Context(), "GET", url, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		res, err := tr.RoundTrip(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(res.Body, buf); err != nil {
+			b.Fatal(err)
+		}
+		io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	b.ReportMetric(float64(cpuTime(b)-start)/1e3/float64(b.N), "cpu-µs/op")
+}
+
+func BenchmarkGet20KBGzip(b *testing.B) {
+	var page bytes.Buffer
+	for i := range 600 {
+		fmt.Fprintf(&page, "<li><a href=/item/%d>thing number %d</a></li>\n", i, i*7919%1000)
+	}
+	gz := encode("gzip", page.Bytes())
+	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", len(gz))
+	c, err := New(Config{AllowPrivate: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	req := &Request{URL: weburl.FromCanonical(cheapServer(b, append([]byte(head), gz...)))}
+	buf := make([]byte, 0, 64<<10)
+	b.ReportAllocs()
+	start := cpuTime(b)
+	for b.Loop() {
+		r, err := c.Do(b.Context(), req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if buf, err = ReadAll(r, buf); err != nil || len(buf) != page.Len() {
+			b.Fatal(len(buf), err)
+		}
+		r.Close()
 	}
 	b.ReportMetric(float64(cpuTime(b)-start)/1e3/float64(b.N), "cpu-µs/op")
 }

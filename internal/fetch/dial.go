@@ -86,6 +86,9 @@ func (c *Client) dial(ctx context.Context, t *target, allow bool, proxy *url.URL
 		k.private = refusal(d.remote) != ""
 		k.needsAllow = k.private && !d.trusted
 	}
+	// Reserved before others see it. If it is dead already, the request will
+	// say so.
+	_ = cc.Reserve()
 	c.pool.add(k)
 	return k, "", nil
 }

@@ -148,10 +148,7 @@ func (h *hop) classifyHeaders(err error) *Error {
 	switch {
 	case isStream && se.Code == h2RefusedStream:
 		return &Error{Outcome: outcome.Connect, Op: "headers", Err: &reason{"the server refused the HTTP/2 stream", err}}
-	case isStream && se.Cause != nil && strings.Contains(se.Cause.Error(), "header list"),
-		// net/http has no type for either; on HTTP/1 the bytes that came
-		// without completing the headers tell.
-		!h.conn.h2 && answered && h.conn.wire.read.Load()-h.readAtUse >= h.client.cfg.MaxHeaderBytes:
+	case isStream && se.Cause != nil && strings.Contains(se.Cause.Error(), "header list"), h.headerFlood(err):
 		return &Error{Outcome: outcome.TooLarge, Op: "headers", Err: &reason{
 			(&tooLargeError{"headers", h.client.cfg.MaxHeaderBytes}).Error(), err}}
 	case isStream || answered:
@@ -163,6 +160,18 @@ func (h *hop) classifyHeaders(err error) *Error {
 		return &Error{Outcome: outcome.Connect, Op: "headers", Err: &reason{"connection closed without an answer", err}}
 	}
 	return nil
+}
+
+// headerFlood tells an answer whose headers were cut at the cap from other
+// broken ones. net/http has no type for it; the bytes that came without
+// completing the headers tell. (On HTTP/2 other streams' bytes count as well,
+// so that a server that breaks the protocol amid large bodies may be called
+// too large; both are failures of the answer and end alike.)
+func (h *hop) headerFlood(err error) bool {
+	if o, _ := describe(err); o != outcome.Protocol || errors.Is(err, io.ErrUnexpectedEOF) {
+		return false
+	}
+	return h.conn.wire.read.Load()-h.readAtUse >= h.client.cfg.MaxHeaderBytes
 }
 
 // describe classifies errors of the network by type; what is left came from a
@@ -218,7 +227,7 @@ func describeTLS(err error) (string, bool) {
 		hostname  x509.HostnameError
 		verify    *tls.CertificateVerificationError
 		record    tls.RecordHeaderError
-		alert     tls.AlertError
+		alert     *net.OpError // crypto/tls reports alerts so
 	)
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
@@ -235,8 +244,10 @@ func describeTLS(err error) (string, bool) {
 		return "certificate not valid: " + short(err), true
 	case errors.As(err, &record):
 		return "the server does not speak TLS", true
-	case errors.As(err, &alert):
-		return "handshake refused: " + short(alert), true
+	case errors.As(err, &alert) && alert.Op == "remote error":
+		return "handshake refused: " + short(alert.Err), true
+	case errors.As(err, &alert) && alert.Op == "local error":
+		return "handshake failed: " + short(alert.Err), true
 	}
 	return "", false
 }

@@ -242,9 +242,9 @@ func TestManyWorkersShareOneClient(t *testing.T) {
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	c, tlsURL := serveTLS(t, handler, Config{MaxIdlePerHost: 3, MaxIdle: 5})
-	done := make(chan error, 16)
+	done := make(chan error, 8)
 	var calls, stale atomic.Int64
-	for w := range 16 {
+	for w := range 8 {
 		go func() {
 			var failed error
 			var buf []byte
@@ -272,7 +272,7 @@ func TestManyWorkersShareOneClient(t *testing.T) {
 			done <- failed
 		}()
 	}
-	for range 16 {
+	for range 8 {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// conn is one connection to one origin. HTTP/1 carries one request at a time
-// and is in the pool only while idle; HTTP/2 stays in it while it works.
+// conn is one connection to one origin. HTTP/1 carries one request at a time,
+// HTTP/2 as many as the server allows.
 type conn struct {
 	cc         *http.ClientConn
 	wire       *wireConn
@@ -23,7 +23,7 @@ type conn struct {
 	// Owned by the pool's lock.
 	refs       int
 	served     bool // has been handed out before
-	pooled     bool // in pool.hosts
+	listed     bool // in pool.hosts
 	retired    bool // no new requests
 	idleSince  time.Time
 	prev, next *conn // in the idle list
@@ -41,8 +41,8 @@ type pool struct {
 	idleTimeout         time.Duration
 
 	mu     sync.Mutex
-	hosts  map[string][]*conn
-	idle   conn // head of the list of idle connections; idle.next is the oldest
+	hosts  map[string][]*conn // idle and in use, until they are retired
+	idle   conn               // head of the list of idle connections; idle.next is the oldest
 	nIdle  int
 	timer  *time.Timer // armed while anything is idle
 	closed bool
@@ -65,6 +65,7 @@ func (p *pool) get(key string, allow bool) (c *conn, reused bool) {
 		k := list[i]
 		switch {
 		case k.needsAllow && !allow:
+		case k.refs > 0 && !k.h2:
 		case k.cc.Err() != nil, k.refs == 0 && now.Sub(k.idleSince) >= p.idleTimeout:
 			dead = p.retire(k, dead)
 		case k.cc.Reserve() != nil:
@@ -82,9 +83,6 @@ func (p *pool) get(key string, allow bool) (c *conn, reused bool) {
 		if c.refs++; c.refs == 1 {
 			p.unlinkIdle(c)
 		}
-		if !c.h2 {
-			p.unlist(c)
-		}
 	}
 	p.mu.Unlock()
 	closeAll(dead)
@@ -96,7 +94,7 @@ func (p *pool) add(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.refs, c.served = 1, true
-	if c.h2 && !p.closed {
+	if !p.closed {
 		p.list(c)
 	}
 }
@@ -111,7 +109,6 @@ func (p *pool) put(c *conn, healthy bool) {
 		dead = p.retire(c, dead)
 	} else if c.refs == 0 && !c.retired {
 		p.linkIdle(c)
-		p.list(c)
 		if n := p.idleOf(c.key); n > p.maxPerHost {
 			dead = p.retire(p.oldestOf(c.key), dead)
 		}
@@ -181,10 +178,7 @@ func (p *pool) retire(c *conn, dead []*conn) []*conn {
 }
 
 func (p *pool) list(c *conn) {
-	if c.pooled {
-		return
-	}
-	c.pooled = true
+	c.listed = true
 	list, ok := p.hosts[c.key]
 	if !ok {
 		// The key is cut from a page's URL; do not keep the whole of it.
@@ -194,10 +188,10 @@ func (p *pool) list(c *conn) {
 }
 
 func (p *pool) unlist(c *conn) {
-	if !c.pooled {
+	if !c.listed {
 		return
 	}
-	c.pooled = false
+	c.listed = false
 	list := p.hosts[c.key]
 	if i := slices.Index(list, c); i >= 0 {
 		list = slices.Delete(list, i, i+1)

@@ -9,9 +9,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tiptoe/internal/outcome"
 )
@@ -121,7 +123,8 @@ func TestProxyFailuresNeverPrintItsCredentials(t *testing.T) {
 		"http://user:hunter2@" + addr, "http://user:hunter2@" + dead, "socks5://user:hunter2@" + dead, "https://user:hunter2@" + addr,
 		"http://user:hunter2@no-such-proxy.invalid:1",
 	} {
-		c := newClient(t, Config{Proxy: proxy})
+		c := newClient(t, Config{Proxy: proxy, TLSTimeout: 50 * time.Millisecond, Resolver: resolverFunc(
+			func() ([]netip.Addr, time.Duration, error) { return nil, 0, ErrNoHost })})
 		for _, target := range []string{"http://a.example/", "https://a.example/"} {
 			_, _, err := get(t, c, target)
 			e := wantError(t, err, outcome.Connect, "proxy")

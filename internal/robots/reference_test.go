@@ -12,6 +12,11 @@ import (
 // The reference is written for clarity and shares no code with the room: rules
 // become regular expressions over escaped text, and every rule is tried.
 
+var (
+	refHex        = regexp.MustCompile(`^[0-9a-fA-F]{2}$`)
+	refUnreserved = regexp.MustCompile(`^[a-zA-Z0-9._~-]$`)
+)
+
 // refEscape writes text with one spelling for each octet: unreserved and
 // reserved characters as themselves, or escaped where they were written so
 // and are reserved, everything else escaped.
@@ -21,14 +26,14 @@ func refEscape(s string) string {
 		c, escaped := s[i], false
 		if c == '%' {
 			var v byte
-			if i+3 <= len(s) && regexp.MustCompile(`^[0-9a-fA-F]{2}$`).MatchString(s[i+1:i+3]) {
+			if i+3 <= len(s) && refHex.MatchString(s[i+1:i+3]) {
 				fmt.Sscanf(s[i+1:i+3], "%02x", &v)
 				c, escaped = v, true
 				i += 2
 			}
 		}
 		switch {
-		case regexp.MustCompile(`^[a-zA-Z0-9._~-]$`).MatchString(string(rune(c))) && c < 0x80:
+		case refUnreserved.MatchString(string(rune(c))) && c < 0x80:
 			out.WriteByte(c)
 		case !escaped && strings.IndexByte("!$&'()*+,;=:/?#[]@", c) >= 0:
 			out.WriteByte(c)

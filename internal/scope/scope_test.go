@@ -75,6 +75,20 @@ func TestASeedOnAPublicSuffixDoesNotAdmitItsTenants(t *testing.T) {
 	})
 }
 
+func TestManyHostsDoNotBorrowEachOthersVerdicts(t *testing.T) {
+	r := rules(t, Options{MaxDepth: -1}, "https://example.com/")
+	for range 2 {
+		for i := range 1000 {
+			if v := r.Judge(url(t, fmt.Sprintf("http://h%d.example.com/", i)), 1); !v.OK {
+				t.Fatalf("host %d inside: %+v", i, v)
+			}
+			if v := r.Judge(url(t, fmt.Sprintf("http://h%d.example.org/", i)), 1); v.OK {
+				t.Fatalf("host %d outside: %+v", i, v)
+			}
+		}
+	}
+}
+
 func TestHostScopeAdmitsTheSeedsHostsWithTheirPorts(t *testing.T) {
 	r := rules(t, Options{Mode: Host, MaxDepth: -1}, "https://www.example.com/", "http://a.example.com:8080/")
 	outside := "outside host www.example.com, a.example.com:8080"
@@ -116,29 +130,30 @@ func TestALongURLIsOutOfScope(t *testing.T) {
 func TestPatternsFollowTheirDocumentedSyntax(t *testing.T) {
 	const u = "https://www.example.com/docs/Guide/intro.html?lang=en&v=1.2"
 	for p, want := range map[string]bool{
-		"/docs/":                         true,
-		"/docs/Guide/intro.html?lang=en": true,
-		"/Docs/":                         false,
-		"/Guide/":                        false,
-		"Guide":                          true,
-		"www.example.com":                true,
-		"guide":                          false,
-		"lang=en":                        true,
-		"/docs/*":                        true,
-		"/docs/*.html":                   false,
-		"/docs/*.html*":                  true,
-		"*.html?*":                       true,
-		"/*/intro.html*v=1.2":            true,
-		"https://www.example.com/*":      true,
-		"http://www.example.com/*":       false,
-		"www.example.com/*":              false,
-		"*www.example.com/*":             true,
-		"/docs/*/*/intro*":               false,
-		"/docs/Guide/*Guide/*":           false,
-		`re:^https://[a-z.]+/docs/`:      true,
-		`re:v=\d+\.\d+$`:                 true,
-		`re:/guide/`:                     false,
-		`re:(?i)/guide/`:                 true,
+		"/docs/":                                 true,
+		"/docs/Guide/intro.html?lang=en":         true,
+		"/Docs/":                                 false,
+		"/Guide/":                                false,
+		"Guide":                                  true,
+		"www.example.com":                        true,
+		"guide":                                  false,
+		"lang=en":                                true,
+		"/docs/*":                                true,
+		"/docs/*.html":                           false,
+		"/docs/*.html*":                          true,
+		"*.html?*":                               true,
+		"/*/intro.html*v=1.2":                    true,
+		"https://www.example.com/*":              true,
+		"http://www.example.com/*":               false,
+		"www.example.com/*":                      false,
+		"*www.example.com/*":                     true,
+		"/docs/*/*/intro*":                       false,
+		"/docs/Guide/*Guide/*":                   false,
+		"/docs/Guide/intro.html?lang=en&v=1*1.2": false, // the ends overlap
+		`re:^https://[a-z.]+/docs/`:              true,
+		`re:v=\d+\.\d+$`:                         true,
+		`re:/guide/`:                             false,
+		`re:(?i)/guide/`:                         true,
 	} {
 		r := rules(t, Options{MaxDepth: -1, Exclude: []string{p}}, "http://example.com/")
 		v := r.Judge(url(t, u), 1)

@@ -121,7 +121,8 @@ func (t *Tracker) Check(u weburl.URL) Verdict {
 	return t.quarantined(appendPattern(buf[:0], u), u)
 }
 
-// Observe learns what fetching u brought.
+// Observe learns what fetching u brought. It is for pages that were read; an
+// error says nothing about a pattern.
 func (t *Tracker) Observe(u weburl.URL, y Yield) {
 	var buf [maxPattern + 64]byte
 	if e := t.entry(appendPattern(buf[:0], u)); e.learn(y) {

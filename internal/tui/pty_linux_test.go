@@ -30,10 +30,15 @@ func openPTY(t *testing.T) (keyboard, terminal *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.IoctlSetWinsize(int(keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 90}); err != nil {
+	resize(t, keyboard, 90, 30)
+	return keyboard, terminal
+}
+
+func resize(t *testing.T, keyboard *os.File, width, height uint16) {
+	t.Helper()
+	if err := unix.IoctlSetWinsize(int(keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width}); err != nil {
 		t.Fatal(err)
 	}
-	return keyboard, terminal
 }
 
 func TestTheTerminalIsLeftAsItWasFound(t *testing.T) {
@@ -64,12 +69,13 @@ func TestTheTerminalIsLeftAsItWasFound(t *testing.T) {
 		"the crawl ends":    func(cancel context.CancelFunc) { cancel() },
 		"Ctrl+C, and again": func(context.CancelFunc) { _, _ = keyboard.WriteString("\x03\x03") },
 		"the terminal shrinks": func(cancel context.CancelFunc) {
-			_ = unix.IoctlSetWinsize(int(keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 3, Col: 7})
+			resize(t, keyboard, 7, 3)
 			_ = unix.Kill(os.Getpid(), unix.SIGWINCH)
 			time.AfterFunc(50*time.Millisecond, cancel)
 		},
 	} {
 		shown.reset()
+		resize(t, keyboard, 90, 30)
 		v := NewLive(LiveOptions{Source: fakeSource, Out: terminal, In: terminal, Terminal: term, Every: 5 * time.Millisecond})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -15,7 +15,7 @@ func (u URL) Domain() string { return DomainOf(u.Hostname()) }
 // the domain.
 func DomainOf(hostname string) string {
 	if IsIP(hostname) {
-		return hostname
+		return hostname // the list would say so, too, with a costly error
 	}
 	name := strings.TrimSuffix(hostname, ".")
 	d, err := publicsuffix.EffectiveTLDPlusOne(name)

@@ -10,14 +10,13 @@ import (
 )
 
 // uts46 is the standard's "domain to ASCII" with beStrict false: hyphens and
-// lengths are not checked (names such as r3---sn-x.example are in use),
-// joiners and the Bidi rule are.
+// lengths are not checked (names such as r3---sn-x.example are in use), the
+// Bidi rule and, by MapForLookup, joiners are.
 var uts46 = idna.New(
 	idna.MapForLookup(),
 	idna.BidiRule(),
 	idna.Transitional(false),
 	idna.CheckHyphens(false),
-	idna.CheckJoiners(true),
 	idna.StrictDomainName(false),
 	idna.VerifyDNSLength(false),
 )

@@ -17,7 +17,7 @@ import (
 // known to do differently is listed here, each with its reason; anything else
 // fails the tests below.
 //
-//   - It does not encode "^" in paths; the standard has since 2024.
+//   - It does not encode "^" in paths; the standard has since March 2025.
 //   - It makes one U+FFFD of each byte that is not UTF-8, where the Encoding
 //     Standard makes one of each maximal part of a sequence.
 //   - It holds names in other alphabets to the ASCII rules of STD 3, which the
@@ -176,7 +176,7 @@ func TestTheShortWayThroughAHostEqualsTheLongOne(t *testing.T) {
 
 // The web platform's own vectors come with the oracle's module; they are
 // read from where the module lies and not kept here.
-func TestWebPlatformVectors(t *testing.T) {
+func TestTheWebPlatformsOwnVectorsHold(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/nlnwa/whatwg-url").Output()
 	if err != nil {
 		t.Skipf("no module cache: %v", err)

@@ -22,7 +22,6 @@ func TestStoreKeepsTheContractOfFrontierStore(t *testing.T) {
 	}{
 		{"all in memory", Options{}},
 		{"a few in memory, the rest behind the filter", Options{SeenInMemory: 3, LookupLimit: 2}},
-		{"nothing in memory", Options{SeenInMemory: -1, LookupLimit: 1}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			disks := map[frontier.Store]vfs.FS{}

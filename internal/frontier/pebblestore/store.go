@@ -33,6 +33,8 @@ type Options struct {
 
 	Logger *slog.Logger // nil discards
 	FS     vfs.FS       // nil is the machine's; tests use memory
+
+	memTableBytes uint64 // tests make it small, to see the tree at work
 }
 
 const (
@@ -65,7 +67,8 @@ type Store struct {
 	opening  sync.Mutex                                    // one OpenCrawl at a time
 
 	lookups   chan struct{} // a slot for each commit that may look up at once
-	looked    atomic.Int64
+	looked    atomic.Int64 // URLs looked up on disk
+	walked    atomic.Int64 // queue keys read, dead ones included
 	plans     sync.Pool
 	deadZones zones
 
@@ -87,6 +90,9 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	if opts.CacheBytes <= 0 {
 		opts.CacheBytes = defaultCacheBytes
+	}
+	if opts.memTableBytes == 0 {
+		opts.memTableBytes = memTableBytes
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -353,12 +359,13 @@ type Stats struct {
 	Spilled   int   // fingerprints known to a filter only
 	SeenBytes int   // memory of tables and filters
 	Lookups   int64 // URLs looked up on disk since Open
+	Walked    int64 // queue keys that windows went over since Open, dead ones included
 	DiskBytes int64 // size of the directory, as far as the database knows it
 }
 
 // Stats reads the gauges; it takes microseconds a crawl.
 func (s *Store) Stats() Stats {
-	st := Stats{Lookups: s.looked.Load()}
+	st := Stats{Lookups: s.looked.Load(), Walked: s.walked.Load()}
 	for _, set := range *s.crawls.Load() {
 		n, bytes := set.resident()
 		st.Resident += n

@@ -26,7 +26,7 @@ func pebbleOptions(opts Options, lock *pebble.Lock) *pebble.Options {
 		FS:                          opts.FS,
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		CacheSize:                   opts.CacheBytes,
-		MemTableSize:                memTableBytes,
+		MemTableSize:                opts.memTableBytes,
 		MemTableStopWritesThreshold: memTables,
 		L0StopWritesThreshold:       l0StopWrites,
 		MaxOpenFiles:                maxOpenFiles,

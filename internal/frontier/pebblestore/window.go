@@ -56,6 +56,7 @@ func (s *Store) Window(ctx context.Context, group string, crawl frontier.CrawlID
 			s.deadZones.put(prefix)
 		}
 	}
+	s.walked.Add(int64(sc.steps()))
 	if cerr := iter.Close(); err == nil {
 		err = cerr
 	}

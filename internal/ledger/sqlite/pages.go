@@ -107,7 +107,6 @@ func (l *Ledger) pagesByID(ctx context.Context, crawl int64, f ledger.PageFilter
 			n = min(n, left)
 		}
 		q := pageQuery(crawl, f)
-		q.and("id > ?", f.After)
 		var chunk []ledger.Page
 		err := l.read(ctx, func(c *sqlite.Conn) error {
 			err := q.run(c, selectPage, fmt.Sprintf("ORDER BY id LIMIT %d", n),
@@ -194,7 +193,9 @@ var pageOrders = map[ledger.Sort]string{
 
 func pageQuery(crawl int64, f ledger.PageFilter) query {
 	var q query
-	q.and("id > ?", firstID(crawl))
+	// One lower bound, not two: SQLite seeks by one and filters by the other,
+	// which made every chunk of a listing read all those before it.
+	q.and("id > ?", max(firstID(crawl), f.After))
 	q.and("id < ?", endID(crawl))
 	if len(f.Outcomes) > 0 {
 		marks := strings.TrimSuffix(strings.Repeat("?, ", len(f.Outcomes)), ", ")

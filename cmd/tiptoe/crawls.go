@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"time"
+
+	"tiptoe/internal/app"
+	"tiptoe/internal/config"
+	"tiptoe/internal/tui"
+)
+
+type crawlsCmd struct {
+	JSON bool `help:"One JSON object a line."`
+	config.Data
+}
+
+func (c *crawlsCmd) Run(st *streams) error {
+	l, err := app.OpenLedger(c.DataDir)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	all, err := l.Crawls(context.Background())
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(st.out)
+	if !c.JSON {
+		fmt.Fprintf(w, "%5s  %-10s %10s %8s %8s  %-19s  %s\n", "crawl", "status", "pages", "failed", "blocked", "started", "seeds")
+	}
+	for _, cr := range all {
+		if c.JSON {
+			writeJSON(w, map[string]any{"crawl": cr.ID, "status": cr.Status, "reason": cr.Reason, "seeds": cr.Seeds,
+				"started": cr.Started, "ended": nullTime(cr.Ended), "counters": cr.Counters})
+			continue
+		}
+		seeds := cr.Seeds[0]
+		if n := len(cr.Seeds); n > 1 {
+			seeds += fmt.Sprintf(" and %d more", n-1)
+		}
+		fmt.Fprintf(w, "%5d  %-10s %10s %8s %8s  %-19s  %s\n", cr.ID, cr.Status, tui.Count(cr.Counters.Processed),
+			tui.Count(cr.Counters.Failed), tui.Count(cr.Counters.Blocked), cr.Started.Local().Format(time.DateTime), tui.Clean(seeds, 80))
+	}
+	return w.Flush()
+}
+
+func nullTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

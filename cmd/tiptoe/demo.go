@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tiptoe/internal/app"
+	"tiptoe/internal/config"
+	"tiptoe/internal/crawl"
+	"tiptoe/internal/demo"
+)
+
+type demoCmd struct {
+	DataDir string `help:"Folder for the results; emptied at the start. Default: a folder for temporary files." env:"TIPTOE_DATA_DIR" placeholder:"DIR" type:"path"`
+	List    bool   `help:"Only say which hosts there are and what each shows."`
+
+	config.Bounds
+	config.Web
+	config.Machine
+	config.Logging
+}
+
+func (c *demoCmd) Help() string {
+	return `A dozen hosts on this machine, each with a character: healthy, slow, rate-limited
+with Retry-After, with a Crawl-delay, flaky, closed by robots.txt, redirecting,
+an endless calendar, broken links, dead. Nothing leaves the machine.
+
+  tiptoe demo
+  tiptoe demo --max-urls 50
+  tiptoe demo --list`
+}
+
+func (c *demoCmd) Run(st *streams) error {
+	if err := c.Machine.Check(); err != nil {
+		return usageError{err}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	web, err := demo.Start(ctx)
+	if err != nil {
+		return fmt.Errorf("start the demo web: %w", err)
+	}
+	defer web.Close()
+	if !c.Quiet && !c.JSON {
+		fmt.Fprintln(st.out, "The demo web:")
+		for _, h := range web.Describe() {
+			fmt.Fprintf(st.out, "  %-26s %s\n", h.Name, h.Shows)
+		}
+		fmt.Fprintln(st.out)
+	}
+	if c.List {
+		return nil
+	}
+	if c.DataDir == "" {
+		c.DataDir = filepath.Join(os.TempDir(), "tiptoe-demo")
+	}
+	if err := clearDemo(c.DataDir); err != nil {
+		return err
+	}
+	c.Web.Resolve = append(c.Web.Resolve, web.Resolve()...)
+	var seeds []config.Seed
+	for _, raw := range web.Seeds() {
+		s, err := config.ParseSeed(raw, "demo")
+		if err != nil {
+			return err
+		}
+		seeds = append(seeds, s)
+	}
+	spec, err := config.Spec(&c.Web, &c.Bounds, seeds)
+	if err != nil {
+		return usageError{err}
+	}
+	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
+	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
+		return a.Engine.Start(ctx, spec, onPage)
+	})
+}
+
+// clearDemo empties a folder, but only of what a crawl put there.
+func clearDemo(dir string) error {
+	for _, name := range []string{app.LedgerFile, app.LedgerFile + "-wal", app.LedgerFile + "-shm", app.FrontierDir} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"context"
+
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/outcome"
+	"tiptoe/internal/weburl"
+)
+
+// books is a ledger in memory: what it commits survives a simulated crash.
+type books struct {
+	crawls   map[int64]ledger.Crawl
+	pages    map[weburl.Fingerprint]ledger.Page
+	domains  map[string]ledger.Domain
+	requests int
+	permits  map[uint64]bool
+}
+
+func newBooks() *books {
+	return &books{crawls: map[int64]ledger.Crawl{}, pages: map[weburl.Fingerprint]ledger.Page{},
+		domains: map[string]ledger.Domain{}, permits: map[uint64]bool{}}
+}
+
+func (b *books) CreateCrawl(_ context.Context, c *ledger.Crawl) (int64, error) {
+	c.ID = int64(len(b.crawls) + 1)
+	b.crawls[c.ID] = *c
+	return c.ID, nil
+}
+
+func (b *books) UpdateCrawl(_ context.Context, c *ledger.Crawl) error {
+	b.crawls[c.ID] = *c
+	return nil
+}
+
+func (b *books) Commit(_ context.Context, batch *ledger.Batch) error {
+	for _, p := range batch.Pages {
+		if old, ok := b.pages[p.FP]; ok && old.Tries > 0 && p.Tries == 0 {
+			continue // a skip never replaces a fetch
+		}
+		b.pages[p.FP] = p
+	}
+	for _, r := range batch.Requests {
+		if !b.permits[r.Permit] {
+			b.permits[r.Permit] = true
+			b.requests++
+		}
+	}
+	for _, d := range batch.Domains {
+		b.domains[d.Host] = d
+	}
+	for _, c := range batch.Crawls {
+		b.crawls[c.ID] = c
+	}
+	return nil
+}
+
+func (b *books) PageCounts(context.Context, int64) (map[outcome.Outcome]int64, error) {
+	m := map[outcome.Outcome]int64{}
+	for _, p := range b.pages {
+		if p.Kind == "page" {
+			m[p.Outcome]++
+		}
+	}
+	return m, nil
+}
+
+func (b *books) Domain(_ context.Context, host string) (ledger.Domain, bool, error) {
+	d, ok := b.domains[host]
+	return d, ok, nil
+}
