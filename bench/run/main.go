@@ -13,6 +13,10 @@
 // wall time, processor time and memory from the kernel's account of the ended
 // process (so starting up and writing results out is included).
 //
+// On a machine that others use too, a crawler may get less than its core; the
+// column "core used" shows it. Then pages/s compares the neighbours, and only
+// the processor time compares the crawlers.
+//
 // They do not do the same work: tiptoe obeys robots.txt, stores every page's
 // outcome and evidence durably and can resume; Colly here keeps links in
 // memory and stores nothing; wget2 writes the files and deletes them. The bare

@@ -107,7 +107,7 @@ func (r Report) table(w io.Writer) {
 	fmt.Fprintf(w, "\n%d pages of %d bytes with %d links, %d requests at once, %s\n\n",
 		r.Site.Pages, r.Site.PageSize, r.Site.Links, r.Parallel, pinnedText(r.Pinned))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "crawler\tpages/s\tCPU s/1000\tpeak RSS MB\tcomplete\tduplicates\tpages/s vs colly\tCPU vs colly\tRSS vs colly\t")
+	fmt.Fprintln(t, "crawler\tpages/s\tCPU s/1000\tcore used\tpeak RSS MB\tcomplete\tduplicates\tpages/s vs colly\tCPU vs colly\tRSS vs colly\t")
 	var colly *Run
 	for n := range r.Medians {
 		if r.Medians[n].Name == "colly" {
@@ -115,8 +115,8 @@ func (r Report) table(w io.Writer) {
 		}
 	}
 	for _, m := range r.Medians {
-		fmt.Fprintf(t, "%s\t%.0f\t%.4f\t%.1f\t%.2f %%\t%d\t%s\t%s\t%s\t\n",
-			m.Name, m.PagesPerSecond, m.CPUPer1000, float64(m.PeakRSS)/(1<<20), m.Complete*100, m.Duplicates,
+		fmt.Fprintf(t, "%s\t%.0f\t%.4f\t%.0f %%\t%.1f\t%.2f %%\t%d\t%s\t%s\t%s\t\n",
+			m.Name, m.PagesPerSecond, m.CPUPer1000, 100*m.CPUSeconds/m.Seconds, float64(m.PeakRSS)/(1<<20), m.Complete*100, m.Duplicates,
 			ratio(colly, m, func(r Run) float64 { return r.PagesPerSecond }),
 			ratio(colly, m, func(r Run) float64 { return r.CPUPer1000 }),
 			ratio(colly, m, func(r Run) float64 { return float64(r.PeakRSS) }))

@@ -7,8 +7,8 @@ import (
 
 func TestMediansAreTakenPerFigureAndCompletenessIsTheWorst(t *testing.T) {
 	runs := []Run{
-		{Name: "colly", PagesPerSecond: 100, CPUPer1000: 2, Complete: 1},
-		{Name: "tiptoe", PagesPerSecond: 900, CPUPer1000: 0.3, Complete: 1},
+		{Name: "colly", Seconds: 1, PagesPerSecond: 100, CPUPer1000: 2, Complete: 1},
+		{Name: "tiptoe", Seconds: 1, PagesPerSecond: 900, CPUPer1000: 0.3, Complete: 1},
 		{Name: "tiptoe", PagesPerSecond: 300, CPUPer1000: 0.2, Complete: 0.5},
 		{Name: "tiptoe", PagesPerSecond: 500, CPUPer1000: 0.1, Complete: 1},
 	}

@@ -127,7 +127,7 @@ func (r *Run) observe(rec *Record) {
 	p := rec.done
 	r.onPage(PageEvent{
 		At: p.FetchedAt, URL: p.URL, Outcome: p.Outcome.String(), Status: p.Status, ContentType: p.ContentType,
-		Bytes: p.Size, Millis: float64(p.Timing.Total.Microseconds()) / 1000, Depth: p.Depth, FoundOn: p.FoundOn,
+		Bytes: p.Size, Millis: float64(p.Timing.Total.Round(100*time.Microsecond).Microseconds()) / 1000, Depth: p.Depth, FoundOn: p.FoundOn,
 		Title: p.Title, RedirectTo: p.RedirectTo, Links: p.LinkCount, Tries: p.Tries, Error: p.Error,
 	})
 }

@@ -13,7 +13,8 @@ import (
 // Commits wait this long for company, unless every token is already in hand.
 const (
 	commitGather = 15 * time.Millisecond
-	commitMost   = 512
+	commitMost   = 512    // records
+	commitWeight = 20_000 // rows and links; a sitemap alone may bring more
 )
 
 // Run drives the steps with goroutines until ctx ends or a store fails: one
@@ -145,8 +146,9 @@ func (e *Engine) committer(ctx context.Context) error {
 			return e.Commit(context.WithoutCancel(ctx), nil, true)
 		}
 		batch = append(batch[:0], rec)
+		weight := rec.weight()
 		timer.Reset(commitGather)
-		for gathering := true; gathering && len(batch) < commitMost; {
+		for gathering := true; gathering && len(batch) < commitMost && weight < commitWeight; {
 			select {
 			case rec, ok := <-e.out:
 				if !ok {
@@ -154,6 +156,7 @@ func (e *Engine) committer(ctx context.Context) error {
 					break
 				}
 				batch = append(batch, rec)
+				weight += rec.weight()
 				continue
 			default:
 			}
@@ -167,6 +170,7 @@ func (e *Engine) committer(ctx context.Context) error {
 					break
 				}
 				batch = append(batch, rec)
+				weight += rec.weight()
 			case <-timer.C:
 				gathering = false
 			}

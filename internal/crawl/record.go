@@ -32,3 +32,6 @@ func (rec *Record) End() (url string, ended bool) {
 	}
 	return "", false
 }
+
+// weight is about how many rows and keys the record becomes.
+func (rec *Record) weight() int { return len(rec.pages) + len(rec.evidence) + len(rec.adds) + 1 }

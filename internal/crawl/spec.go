@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"encoding/json"
 	"time"
 )
 
@@ -33,6 +34,7 @@ type Spec struct {
 	MaxBody       int64               `json:"max_body"`
 	Timeout       time.Duration       `json:"timeout"`
 	MaxRedirects  int                 `json:"max_redirects"`
+	Client        json.RawMessage     `json:"client,omitempty"` // how its client was set up; kept for whoever builds the next one
 }
 
 func (s *Spec) seeds(name string) bool {

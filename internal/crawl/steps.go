@@ -54,7 +54,7 @@ func (h *Hop) Outcome(now time.Time) outcome.Outcome {
 func (h *Hop) answer(now time.Time, tries int) politeness.Answer {
 	a := politeness.Answer{Outcome: h.Outcome(now), Status: h.Status, Started: h.Started, Tries: tries}
 	if h.Err != nil {
-		a.Stale = h.Err.Stale
+		a.Stale = h.Err.Stale || h.Err.Local // nothing the host could help
 		return a
 	}
 	a.Latency = h.Timing.TTFB

@@ -43,13 +43,17 @@ func TestOverlongReferencesAreNotLinks(t *testing.T) {
 // The worst inputs known for each part of the scanner. A linear scan takes a
 // fraction of a second, a quadratic one minutes.
 func TestTimeIsLinear(t *testing.T) {
-	const size, limit = 1 << 20, 5 * time.Second
+	const size, limit = 512 << 10, 4 * time.Second
 	for _, unit := range []string{
 		"<", "</", "<!", "<!--", "<!-->", "<!-- - -- ", "<a ", "<a href=", `<a href="`, "<a href='x'", "<a href=&", "<a href=&amp>", "<a href='&#'>", "<a href=&notanentity;>",
 		"<script>", "<script><!--", "<script><!--</script>", "<script><!--<script>", "<title>", "<title></title>", "<textarea></textare>", "<svg>", "<svg></p>", "<svg></g>", "<svg><title>", "<svg><title></svg>", "<svg></desc>",
 		"<math><mi>", "<math></math>", "<svg><![CDATA[", "<svg><![CDATA[]]>", "<template>", "<template></template>", "<meta name=robots content=,,,>", "<meta charset=x>", "<meta http-equiv=content-type content='charset charset charset'>",
 		"<meta http-equiv=refresh content=0;url=x>", "<link rel=alternate hreflang=\xff href=\xff>", "<base href=&amp;>", "\x00", "\xff", "<a href=\x00\xff&>", "&amp;", "<html lang=\xff>", "<plaintext>", "<?", "<iframe></iframe>",
 	} {
+		size := size
+		if strings.Contains(unit, "<!--") || strings.Contains(unit, "CDATA") {
+			size *= 8 // searched at memory speed, so a repeated search shows only here
+		}
 		doc := bytes.Repeat([]byte(unit), size/len(unit))
 		start := time.Now()
 		var s Scanner

@@ -45,7 +45,7 @@ func TestRealPagesReadAsATreeReadsThem(t *testing.T) {
 	if testing.Short() {
 		maxFiles = 50
 	}
-	budget := 6 << 20 // a tree parse under the race detector makes a few MB/s
+	budget := 4 << 20 // a tree parse under the race detector makes a few MB/s
 	n := 0
 	for _, p := range realPages(t, maxFiles) {
 		if budget -= len(p.body); budget < 0 {

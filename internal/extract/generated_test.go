@@ -267,7 +267,7 @@ func (w *pageWriter) page() string {
 }
 
 func TestWellFormedPagesReadAsATreeReadsThem(t *testing.T) {
-	pages := 3000
+	pages := 1000
 	if testing.Short() {
 		pages = 300
 	}

@@ -256,3 +256,26 @@ func TestAMalformedConfigNamesItsKey(t *testing.T) {
 		}
 	}
 }
+
+func FuzzTarget(f *testing.F) {
+	for _, s := range []string{"http://a/", "https://[::1]:8/x?y#z", "http://a:80//b?", "http://a?q", "https://a/%zz|"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		tg, err := splitTarget(fromString(s))
+		if err != nil {
+			return
+		}
+		if !strings.HasPrefix(s, tg.origin) || tg.name == "" || tg.port == "" || tg.uri[0] != '/' || strings.ContainsAny(tg.host, "/?#@") {
+			t.Fatalf("%+v", tg)
+		}
+		if got := tg.requestURL(true).RequestURI(); got != tg.scheme+"://"+tg.host+tg.uri {
+			t.Fatalf("absolute %q of %+v", got, tg)
+		}
+		// A path that begins with two slashes passes through net/url, which
+		// re-encodes what it finds odd.
+		if got := tg.requestURL(false).RequestURI(); !strings.HasPrefix(tg.uri, "//") && got != tg.uri {
+			t.Fatalf("%q of %+v", got, tg)
+		}
+	})
+}

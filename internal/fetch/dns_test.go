@@ -29,11 +29,18 @@ type nameServer struct {
 func newNameServer(t *testing.T, answer func(q dns.Question, overTCP bool) *dns.Msg) *nameServer {
 	t.Helper()
 	s := &nameServer{}
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var pc net.PacketConn
+	var ln net.Listener
+	var err error
+	for range 20 { // a port free for UDP may be taken for TCP
+		if pc, err = net.ListenPacket("udp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		if ln, err = net.Listen("tcp", pc.LocalAddr().String()); err == nil {
+			break
+		}
+		pc.Close()
 	}
-	ln, err := net.Listen("tcp", pc.LocalAddr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

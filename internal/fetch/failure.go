@@ -171,7 +171,11 @@ func (h *hop) headerFlood(err error) bool {
 	if o, _ := describe(err); o != outcome.Protocol || errors.Is(err, io.ErrUnexpectedEOF) {
 		return false
 	}
-	return h.conn.wire.read.Load()-h.readAtUse >= h.client.cfg.MaxHeaderBytes
+	limit := h.client.cfg.MaxHeaderBytes
+	if h.conn.h2 {
+		limit /= 2 // compressed, and given up once the cap is out of reach
+	}
+	return h.conn.wire.read.Load()-h.readAtUse >= limit
 }
 
 // describe classifies errors of the network by type; what is left came from a

@@ -130,6 +130,7 @@ func serveTLS(tb testing.TB, h http.Handler, cfg Config) (*Client, string) {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.EnableHTTP2 = true
+	s.Config.ErrorLog = discardLog()
 	s.StartTLS()
 	tb.Cleanup(s.Close)
 	cfg.AllowPrivate = true

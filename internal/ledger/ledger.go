@@ -1,10 +1,35 @@
 // Package ledger answers: what happened, and why?
 //
 // It holds the nouns of the durable record (crawls, pages, evidence, requests,
-// domains) that the storage rooms under it (sqlite, later postgres) keep. A
-// page row and the evidence for it are written in one transaction, so neither
-// exists without the other; all writes are idempotent, so a crash between the
-// ledger and the frontier repeats work and loses none.
+// domains), the filters that choose among them, and the rules for text that
+// all storage rooms share. The rooms under it keep the record: sqlite on one
+// machine, later postgres; ledgertest is the contract that both pass.
+//
+// # Guarantees
+//
+// A page row and the evidence for it are written in one transaction, so
+// neither exists without the other. All writes are idempotent: a crash
+// between the ledger and the frontier repeats work and loses none. A later
+// attempt at a URL replaces the earlier one. What is not known is stored as
+// NULL and read back as the zero value, and shown as unknown, never as zero.
+//
+// # Identity
+//
+// A page is its crawl and the 128-bit fingerprint of its canonical URL. A
+// request is its crawl and its permit, so permits must not repeat within a
+// crawl, not even after a restart. Other evidence is its page, type and time
+// to the millisecond. A page's out-links are kept as the low halves of the
+// targets' fingerprints: enough to find who links where, at eight bytes each.
+//
+// # Strangers' text
+//
+// Text makes it storable (valid UTF-8, no NUL, bounded), Printable makes it
+// safe to show on a terminal. Storing keeps what was found as it was; showing
+// is where it is cleaned.
+//
+// # What a crash loses
+//
+// The batch whose commit had not returned, whole, and nothing else.
 package ledger
 
 import (

@@ -50,14 +50,14 @@ func TestForms(t *testing.T) {
 		{"an index", sm + `<sitemapindex><sitemap><loc>http://a.example/s1.xml.gz</loc></sitemap></sitemapindex>`, Index, []string{"index http://a.example/s1.xml.gz"}},
 		{"prefixed names", `<s:urlset xmlns:s="x"><s:url><s:loc>http://a.example/</s:loc></s:url></s:urlset>`, URLSet, []string{"http://a.example/"}},
 		{"image and news extensions are not pages", `<urlset><url><image:image><image:loc>no</image:loc></image:image><image:loc>no</image:loc>
-			<loc>yes</loc><news:news><loc>no</loc></news:news></url></urlset>`, URLSet, []string{"yes"}},
+			<loc>yes</loc><news:news><loc>no</loc></news:news><video:loc>no</video:loc></url></urlset>`, URLSet, []string{"yes"}},
 		{"alternates are entries of their own", `<urlset><url><loc>/en</loc><xhtml:link rel="alternate" hreflang="de" href="/de?a&amp;b"/>
 			<xhtml:link href='/fr' rel='alternate' hreflang='fr'></xhtml:link><xhtml:link rel="self" href="no"/></url></urlset>`, URLSet,
 			[]string{"alternate de /de?a&b", "alternate fr /fr", "/en"}},
-		{"CDATA and comments", `<urlset><!-- <url><loc>no</loc></url> --><url><loc><![CDATA[http://a.example/?a=1&b=2]]></loc><!-- > --></url></urlset>`,
-			URLSet, []string{"http://a.example/?a=1&b=2"}},
-		{"bare ampersands and other entities", `<urlset><url><loc>/?a=1&copy=2&b&#x26;c&eacute;&copyright;&amp;amp;</loc></url></urlset>`, URLSet,
-			[]string{"/?a=1&copy=2&b&c\u00e9&copyright;&amp;"}},
+		{"CDATA and comments", `<urlset><!-- <url><loc>no</loc></url> --><url><loc><![CDATA[http://a.example/?a=1&b=2&amp;c]]>&amp;d</loc><!-- > --></url></urlset>`,
+			URLSet, []string{"http://a.example/?a=1&b=2&amp;c&d"}},
+		{"bare ampersands and other entities", `<urlset><url><loc>/?a=1&copy=2&b&#x26;c&eacute;&copyright;&amp;amp;&semi;</loc></url></urlset>`, URLSet,
+			[]string{"/?a=1&copy=2&b&c\u00e9&copyright;&amp;;"}},
 		{"a doctype with a subset", `<!DOCTYPE urlset [<!ENTITY x "<url><loc>no</loc></url>">]><urlset><url><loc>/&x;</loc></url></urlset>`, URLSet, []string{"/&x;"}},
 		{"blanks before the declaration", "\n  " + sm + "<urlset ><url\n><loc >/a</loc ></url></urlset>", URLSet, []string{"/a"}},
 		{"a byte order mark", "\ufeff" + sm + "<urlset><url><loc>/a</loc></url></urlset>", URLSet, []string{"/a"}},
@@ -122,7 +122,7 @@ func TestOtherEncodings(t *testing.T) {
 func TestWhatIsNoSitemapYieldsNothing(t *testing.T) {
 	for _, doc := range []string{
 		"", " \n", "<!DOCTYPE html><html><body><url><loc>no</loc></url>", "<!-- x --><HTML><urlset>", "<html><body>404</body></html>", `{"urlset":[]}`,
-		"Not found", "<root><url><loc>no</loc></url></root>", "<?xml version='1.0'?><svg/>", "\x89PNG\r\n\x1a\n", strings.Repeat("x\n", 100),
+		"Not found", "<root><url><loc>no</loc></url></root>", "<?xml version='1.0'?><svg/>", "\x89PNG\r\n\x1a\n", strings.Repeat("x\n", 60) + "http://a.example/\n",
 		strings.Repeat("y", 200<<10), gzipped(t, gzipped(t, "<urlset/>")), gzipped(t, ""),
 	} {
 		got, info, err := show(doc)
@@ -139,6 +139,7 @@ func TestMalformedSitemapsYieldWhatCouldBeReadAndSayWhere(t *testing.T) {
 		{"it ends early", two, "line 4, byte 59: ends inside the root element"},
 		{"it ends inside a tag", two + "<ur", "line 4, byte 59: ends inside a tag"},
 		{"it ends inside an entry", two + "<url><loc>/c", "line 4, byte 71: ends inside the root element"},
+		{"it ends far down", two + strings.Repeat("<!-- x -->\n", 20_000), "line 20004, byte 220059: ends inside the root element"},
 		{"it ends inside a comment", two + "<!-- ", "ends inside a comment"},
 		{"it ends inside CDATA", two + "<url><loc><![CDATA[/c", "ends inside a CDATA section"},
 		{"gzip is cut", gz[:len(gz)-12], "unexpected EOF"},
@@ -234,6 +235,7 @@ func TestOverlongURLsAreSkipped(t *testing.T) {
 		for _, doc := range []string{
 			"<urlset><url><loc>/" + long + "</loc></url><url><loc>/a</loc></url></urlset>",
 			"<urlset><url><loc><![CDATA[/" + long + "]]></loc></url><url><loc>/a</loc></url></urlset>",
+			"<urlset><url><loc>/no<![CDATA[" + long + "]]></loc></url><url><loc>/a</loc></url></urlset>",
 			"http://a.example/" + long + "\nhttp:///a",
 		} {
 			got, info, err := show(doc)
@@ -257,6 +259,32 @@ func TestChunksDoNotMatter(t *testing.T) {
 		n := 0
 		if _, err := Parse(r, func(Entry) bool { n++; return true }); n != len(want) || err != nil {
 			t.Errorf("%s: %d entries, %v", name, n, err)
+		}
+	}
+}
+
+// Terminators that lie across the end of a window, or of a read, are found.
+func TestTerminatorsAcrossAWindowsEnd(t *testing.T) {
+	for _, size := range []int{minRead, windowSize} {
+		for pad := size - 32; pad < size+2; pad++ {
+			fill := strings.Repeat("x", pad)
+			for _, doc := range []string{
+				"<urlset><!--" + fill + "--><url><loc>/a</loc></url></urlset>",
+				"<urlset><?x " + fill + "?><url><loc>/a</loc></url></urlset>",
+				"<urlset><x><![CDATA[" + fill + "]]></x><url><loc>/a</loc></url></urlset>",
+				fill + "\nhttp://a.example/a",
+			} {
+				n := 0
+				var last string
+				var r io.Reader = strings.NewReader(doc)
+				if size == minRead {
+					r = iotest.OneByteReader(r) // which makes every read end there
+				}
+				_, err := Parse(r, func(e Entry) bool { n++; last = e.Loc; return true })
+				if n != 1 || !strings.HasSuffix(last, "/a") || err != nil {
+					t.Fatalf("%.20q with %d bytes between: %d entries, last %q, %v", doc, pad, n, last, err)
+				}
+			}
 		}
 	}
 }

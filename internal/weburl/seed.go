@@ -24,6 +24,8 @@ func ParseSeed(raw string) (URL, error) {
 		return Parse(raw)
 	case len(s) == 0:
 		return URL{}, errEmptyHost
+	case kind == noScheme && mistypedScheme(s):
+		return URL{}, errNoScheme
 	case kind == otherScheme && !looksLikePort(s[:len(s)-len(rest)-1], rest):
 		return URL{}, schemeError(s[:len(s)-len(rest)-1])
 	case isSlash(s[0]):

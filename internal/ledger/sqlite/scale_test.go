@@ -105,3 +105,14 @@ func BenchmarkLinksTo(b *testing.B) {
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N*pages), "µs/page")
 }
+
+func TestAListingSeeksToItsCursorByOneBound(t *testing.T) {
+	after := firstID(3) + 77
+	q := pageQuery(3, ledger.PageFilter{After: after})
+	if len(q.where) != 2 || q.where[0] != "id > ?" || q.args[0] != after || q.where[1] != "id < ?" || q.args[1] != endID(3) {
+		t.Errorf("%v %v: a second lower bound makes a listing quadratic", q.where, q.args)
+	}
+	if q := pageQuery(3, ledger.PageFilter{After: 5}); q.args[0] != firstID(3) {
+		t.Errorf("a cursor before the crawl leads into another: %v", q.args)
+	}
+}

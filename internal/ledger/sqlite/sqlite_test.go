@@ -270,6 +270,15 @@ func TestAClosedLedgerIsOneFileAndOpensAgain(t *testing.T) {
 	if err != nil || len(files) != 1 || files[0].Name() != filepath.Base(path) {
 		t.Errorf("files %v, %v", files, err)
 	}
+	if err := l.Commit(t.Context(), want); !errors.Is(err, ErrClosed) {
+		t.Errorf("commit after close: %v", err)
+	}
+	if _, err := l.Crawls(t.Context()); err == nil {
+		t.Error("a read after close")
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("a second close: %v", err)
+	}
 	again := open(t, path)
 	counts, err := again.PageCounts(t.Context(), crawl)
 	if err != nil || counts[outcome.OK] != 10 {

@@ -51,8 +51,9 @@ func TestArrivalsBookedOutOfOrderGiveNoNegativeGap(t *testing.T) {
 	serve(h, 10*ms, Entry{Page: -1})
 	serve(h, 9*ms, Entry{Page: -1})
 	serve(h, 15*ms, Entry{Page: -1})
-	if b := only(t, h); *b.MinGapMS != 0 {
-		t.Errorf("gap %v, want 0", *b.MinGapMS)
+	serve(h, 14*ms, Entry{Page: -1})
+	if b := only(t, h); *b.MinGapMS != 0 || b.SpanSeconds != 0.005 {
+		t.Errorf("gap %v, want 0; span %v, want 0.005", *b.MinGapMS, b.SpanSeconds)
 	}
 }
 

@@ -78,7 +78,7 @@ func (h *Host) Begin(now time.Duration) {
 		h.minGap = gap
 	}
 	// Two connections may read the clock in one order and come here in the
-	// other; last stays the latest, so the next gap is never overstated.
+	// other; that is a gap of zero, and last stays the latest.
 	h.last = max(h.last, now)
 	h.requests++
 	h.inFlight++

@@ -244,7 +244,9 @@ func (s *Server) wait(c *conn, d time.Duration) bool {
 	select {
 	case <-c.timer.C:
 		return true
-	
+	case <-s.done:
+		c.timer.Stop()
+		return false
 	}
 }
 
