@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http/cookiejar"
@@ -44,6 +43,8 @@ type App struct {
 	Client *fetch.Client
 	Engine *crawl.Engine
 	Log    *slog.Logger
+
+	stopProfiles func()
 }
 
 // Settings is all that Open needs.
@@ -87,6 +88,11 @@ func Open(s Settings) (_ *App, err error) {
 	existed := Exists(s.Dir)
 	if a.Client, err = newClient(s); err != nil {
 		return nil, err
+	}
+	if s.Machine.Pprof != "" {
+		if a.stopProfiles, err = serveProfiles(s.Machine.Pprof); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("--data-dir: %w", err)
@@ -153,21 +159,16 @@ func (a *App) Close() error {
 	if a.Client != nil {
 		a.Client.Close()
 	}
-	for _, c := range []io.Closer{closer(a.Ledger != nil, func() error { return a.Ledger.Close() }), closer(a.Store != nil, func() error { return a.Store.Close() })} {
-		errs = append(errs, c.Close())
+	if a.Ledger != nil {
+		errs = append(errs, a.Ledger.Close())
+	}
+	if a.Store != nil {
+		errs = append(errs, a.Store.Close())
+	}
+	if a.stopProfiles != nil {
+		a.stopProfiles()
 	}
 	return errors.Join(errs...)
-}
-
-type closeFunc func() error
-
-func (f closeFunc) Close() error { return f() }
-
-func closer(open bool, f func() error) io.Closer {
-	if !open {
-		return closeFunc(func() error { return nil })
-	}
-	return closeFunc(f)
 }
 
 // Serve runs the engine until ctx ends.

@@ -30,16 +30,17 @@ type Logging struct {
 
 // Machine are the concurrency layers of one process.
 type Machine struct {
-	Workers      int   `help:"URLs in hand at once: in flight, or fetched and not yet written." default:"512" env:"TIPTOE_WORKERS" group:"Machine"`
-	Shards       int   `help:"Scheduler shards; 0 is one per core." default:"0" env:"TIPTOE_SHARDS" group:"Machine"`
-	Parsers      int   `help:"Pages parsed at once." default:"128" env:"PARSE_SEMAPHORE_LIMIT,TIPTOE_PARSERS" group:"Machine"`
-	RobotsSlots  int   `help:"robots.txt fetches at once." default:"64" env:"ROBOTS_FETCH_SEMAPHORE_LIMIT,TIPTOE_ROBOTS_SLOTS" group:"Machine"`
-	FrontierURLs int   `name:"frontier-urls" help:"URLs of the frontier held in memory; the rest waits on disk." default:"5000000" env:"GLOBAL_FRONTIER_SIZE_LIMIT,TIPTOE_FRONTIER_URLS" group:"Machine"`
-	ReadyHosts   int   `help:"Hosts with work held in memory; the rest waits on disk." default:"500000" env:"READY_HEAP_SIZE_LIMIT,TIPTOE_READY_HOSTS" group:"Machine"`
-	SeenURLs     int   `name:"seen-urls" help:"Fingerprints held in memory; more are looked up on disk, behind a filter." default:"10000000" env:"TIPTOE_SEEN_URLS" group:"Machine"`
-	SeenLookups  int   `name:"seen-lookups" help:"Dedupe look-ups on disk at once." default:"512" env:"FP_CHECK_SEMAPHORE_LIMIT,TIPTOE_SEEN_LOOKUPS" group:"Machine"`
-	BodyBytes    Bytes `help:"Bytes of large bodies in memory at once." default:"256MB" env:"TIPTOE_BODY_BYTES" group:"Machine"`
-	Governor     bool  `help:"Hold back when the disk is slow." default:"true" negatable:"" env:"GOVERNOR_ENABLED,TIPTOE_GOVERNOR" group:"Machine"`
+	Workers      int    `help:"URLs in hand at once: in flight, or fetched and not yet written." default:"512" env:"TIPTOE_WORKERS" group:"Machine"`
+	Shards       int    `help:"Scheduler shards; 0 is one per core." default:"0" env:"TIPTOE_SHARDS" group:"Machine"`
+	Parsers      int    `help:"Pages parsed at once." default:"128" env:"PARSE_SEMAPHORE_LIMIT,TIPTOE_PARSERS" group:"Machine"`
+	RobotsSlots  int    `help:"robots.txt fetches at once." default:"64" env:"ROBOTS_FETCH_SEMAPHORE_LIMIT,TIPTOE_ROBOTS_SLOTS" group:"Machine"`
+	FrontierURLs int    `name:"frontier-urls" help:"URLs of the frontier held in memory; the rest waits on disk." default:"5000000" env:"GLOBAL_FRONTIER_SIZE_LIMIT,TIPTOE_FRONTIER_URLS" group:"Machine"`
+	ReadyHosts   int    `help:"Hosts with work held in memory; the rest waits on disk." default:"500000" env:"READY_HEAP_SIZE_LIMIT,TIPTOE_READY_HOSTS" group:"Machine"`
+	SeenURLs     int    `name:"seen-urls" help:"Fingerprints held in memory; more are looked up on disk, behind a filter." default:"10000000" env:"TIPTOE_SEEN_URLS" group:"Machine"`
+	SeenLookups  int    `name:"seen-lookups" help:"Dedupe look-ups on disk at once." default:"512" env:"FP_CHECK_SEMAPHORE_LIMIT,TIPTOE_SEEN_LOOKUPS" group:"Machine"`
+	BodyBytes    Bytes  `help:"Bytes of large bodies in memory at once." default:"256MB" env:"TIPTOE_BODY_BYTES" group:"Machine"`
+	Pprof        string `help:"Serve Go profiles on this loopback address." env:"TIPTOE_PPROF" placeholder:"ADDR" group:"Machine"`
+	Governor     bool   `help:"Hold back when the disk is slow." default:"true" negatable:"" env:"GOVERNOR_ENABLED,TIPTOE_GOVERNOR" group:"Machine"`
 }
 
 // Web says how hosts are spoken to.
@@ -75,8 +76,8 @@ type Bounds struct {
 	Exclude  []string       `help:"No URL that matches; repeatable." env:"TIPTOE_EXCLUDE" sep:"none" placeholder:"P" group:"Bounds"`
 	Seeding  string         `help:"Where URLs come from besides links: none, sitemap, ct, commoncrawl, all; comma-separated." default:"sitemap" env:"TIPTOE_SEEDING" group:"Bounds"`
 
-	CTEndpoint          string `name:"ct-endpoint" help:"Certificate-transparency search; %s is the domain." default:"https://crt.sh/?q=%s&output=json" env:"TIPTOE_CT_ENDPOINT" group:"Bounds"`
-	CommonCrawlEndpoint string `name:"commoncrawl-endpoint" help:"Common Crawl URL index; %s is the domain." default:"https://index.commoncrawl.org/CC-MAIN-2026-43-index?url=*.%s&output=json&fl=url" env:"TIPTOE_COMMONCRAWL_ENDPOINT" group:"Bounds"`
+	CTEndpoint          string `name:"ct-endpoint" help:"Certificate-transparency search; %s is the domain." default:"https://crt.sh/?q=%s&output=json" env:"TIPTOE_CT_ENDPOINT" placeholder:"URL" group:"Bounds"`
+	CommonCrawlEndpoint string `name:"commoncrawl-endpoint" help:"Common Crawl URL index; %s is the domain." default:"https://index.commoncrawl.org/CC-MAIN-2026-43-index?url=*.%s&output=json&fl=url" env:"TIPTOE_COMMONCRAWL_ENDPOINT" placeholder:"URL" group:"Bounds"`
 }
 
 // Profile is a named bundle of defaults [SPEC §3].

@@ -114,3 +114,6 @@ func (f *File) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, err
 
 // Name says where a value came from, for messages.
 func (f *File) Name() string { return f.path }
+
+// Line is where a key stands, 0 if it does not.
+func (f *File) Line(key string) int { return f.lines[key] }
