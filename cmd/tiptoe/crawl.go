@@ -14,6 +14,7 @@ import (
 	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/tui"
 )
 
 type crawlCmd struct {
@@ -36,7 +37,8 @@ func (c *crawlCmd) Help() string {
   tiptoe crawl --seeds hosts.txt --profile bulk --duration 12h
   tiptoe crawl example.com --max-urls 100 --json | jq .title
   tiptoe crawl http://localhost:3000 --delay 0 --per-host 16
-  tiptoe crawl https://staging.example.com --resolve staging.example.com:443:127.0.0.1
+  tiptoe crawl staging.example.com --resolve staging.example.com:443:10.1.2.3
+  tiptoe crawl https://user:password@intranet.example.com
 
 Results are in the data directory: tiptoe pages, tiptoe links, tiptoe export,
 or any SQLite client on tiptoe-data/ledger.db, also while the crawl runs.
@@ -57,8 +59,14 @@ func (c *crawlCmd) Run(st *streams) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := app.CheckWeb(c.Web); err != nil {
+	if err := checkEndpoints(spec); err != nil {
 		return usageError{err}
+	}
+	if err := checkWeb(c.Web); err != nil {
+		return usageError{err}
+	}
+	if err := remember(&spec, &c.Web); err != nil {
+		return err
 	}
 	if !c.New {
 		if err := refuseUnfinished(c.DataDir, spec.Seeds); err != nil {
@@ -75,6 +83,27 @@ func (c *crawlCmd) Run(st *streams) error {
 		}
 		return a.Engine.Start(ctx, spec, onPage)
 	})
+}
+
+// checkWeb is app.CheckWeb with the flag's name in front.
+func checkWeb(w config.Web) error {
+	err := app.CheckWeb(w)
+	if err == nil || w.Proxy == "" || strings.HasPrefix(err.Error(), "--") {
+		return err
+	}
+	return fmt.Errorf("--proxy: %w; write something like http://proxy.example.com:3128", err)
+}
+
+// checkEndpoints looks at the search services that seeding will ask.
+func checkEndpoints(s crawl.Spec) error {
+	for _, e := range []struct{ source, flag, url string }{
+		{"ct", "--ct-endpoint", s.CTEndpoint}, {"commoncrawl", "--commoncrawl-endpoint", s.CCEndpoint}} {
+		isHTTP := strings.HasPrefix(e.url, "https://") || strings.HasPrefix(e.url, "http://")
+		if slices.Contains(s.Seeding, e.source) && (!isHTTP || strings.Count(e.url, "%s") != 1) {
+			return fmt.Errorf("%s: %q is not a URL with %%s where the domain belongs", e.flag, e.url)
+		}
+	}
+	return nil
 }
 
 func (c *crawlCmd) readSeeds(st *streams) ([]config.Seed, error) {
@@ -147,16 +176,23 @@ func refuseUnfinished(dir string, seeds []string) error {
 		return err
 	}
 	for _, cr := range all {
-		if cr.Status != ledger.Running && cr.Status != ledger.Partial || !slices.Equal(cr.Seeds, seeds) {
+		if !unfinished(cr) || !slices.Equal(cr.Seeds, seeds) {
 			continue
 		}
-		return fmt.Errorf("%s holds an unfinished crawl of %s (crawl %d, %d pages done, %s).\n"+
-			"  Go on with it:   tiptoe resume --data-dir %s --crawl %d\n"+
+		return fmt.Errorf("%s holds an unfinished crawl of %s (crawl %d, %s, %s).\n"+
+			"  Go on with it:   tiptoe resume%s --crawl %d\n"+
 			"  Start anew:      add --new\n"+
 			"  Keep both apart: use another --data-dir",
-			dir, cr.Seeds[0], cr.ID, cr.Counters.Processed, statusWords(cr), dir, cr.ID)
+			shortPath(dir), cr.Seeds[0], cr.ID, pagesDone(cr.Counters.Processed), statusWords(cr), dirFlag(dir), cr.ID)
 	}
 	return nil
+}
+
+func pagesDone(n int64) string {
+	if n == 1 {
+		return "1 page done"
+	}
+	return tui.Count(n) + " pages done"
 }
 
 func statusWords(cr ledger.Crawl) string {

@@ -8,12 +8,31 @@ import (
 
 	"tiptoe/internal/app"
 	"tiptoe/internal/config"
+	"tiptoe/internal/ledger"
 	"tiptoe/internal/tui"
 )
 
 type crawlsCmd struct {
 	JSON bool `help:"One JSON object a line."`
 	config.Data
+}
+
+type crawlAnswer struct {
+	Crawl    int64           `json:"crawl"`
+	Status   ledger.Status   `json:"status"`
+	Reason   string          `json:"reason"`
+	Seeds    []string        `json:"seeds"`
+	Started  time.Time       `json:"started"`
+	Ended    *time.Time      `json:"ended"` // null: not yet
+	Counters ledger.Counters `json:"counters"`
+}
+
+func (c *crawlsCmd) Help() string {
+	return `Examples:
+  tiptoe crawls
+  tiptoe crawls --json | jq -r 'select(.status == "partial") | .crawl'
+
+The number in the first column is what --crawl of other commands takes.`
 }
 
 func (c *crawlsCmd) Run(st *streams) error {
@@ -32,8 +51,7 @@ func (c *crawlsCmd) Run(st *streams) error {
 	}
 	for _, cr := range all {
 		if c.JSON {
-			writeJSON(w, map[string]any{"crawl": cr.ID, "status": cr.Status, "reason": cr.Reason, "seeds": cr.Seeds,
-				"started": cr.Started, "ended": nullTime(cr.Ended), "counters": cr.Counters})
+			writeJSON(w, crawlAnswer{cr.ID, cr.Status, cr.Reason, cr.Seeds, cr.Started, nullTime(cr.Ended), cr.Counters})
 			continue
 		}
 		seeds := cr.Seeds[0]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"tiptoe/internal/app"
 	"tiptoe/internal/config"
@@ -13,7 +12,7 @@ import (
 )
 
 type demoCmd struct {
-	DataDir string `help:"Folder for the results; emptied at the start. Default: a folder for temporary files." env:"TIPTOE_DATA_DIR" placeholder:"DIR" type:"path"`
+	DataDir string `help:"Empty folder for the results; by default a new one among the temporary files." placeholder:"DIR" type:"path"`
 	List    bool   `help:"Only say which hosts there are and what each shows."`
 
 	config.Bounds
@@ -23,17 +22,19 @@ type demoCmd struct {
 }
 
 func (c *demoCmd) Help() string {
-	return `A dozen hosts on this machine, each with a character: healthy, slow, rate-limited
-with Retry-After, with a Crawl-delay, flaky, closed by robots.txt, redirecting,
-an endless calendar, broken links, dead. Nothing leaves the machine.
-
+	return `Examples:
   tiptoe demo
   tiptoe demo --max-urls 50
-  tiptoe demo --list`
+  tiptoe demo --list
+
+A dozen hosts on this machine, each with a character: healthy, slow, rate-limited with Retry-After, with a Crawl-delay, flaky, closed by robots.txt, redirecting, an endless calendar, broken links, dead. Nothing leaves the machine.`
 }
 
 func (c *demoCmd) Run(st *streams) error {
 	if err := c.Machine.Check(); err != nil {
+		return usageError{err}
+	}
+	if err := checkWeb(c.Web); err != nil {
 		return usageError{err}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -53,12 +54,6 @@ func (c *demoCmd) Run(st *streams) error {
 	if c.List {
 		return nil
 	}
-	if c.DataDir == "" {
-		c.DataDir = filepath.Join(os.TempDir(), "tiptoe-demo")
-	}
-	if err := clearDemo(c.DataDir); err != nil {
-		return err
-	}
 	c.Web.Resolve = append(c.Web.Resolve, web.Resolve()...)
 	var seeds []config.Seed
 	for _, raw := range web.Seeds() {
@@ -72,18 +67,24 @@ func (c *demoCmd) Run(st *streams) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if err := c.folder(); err != nil {
+		return err
+	}
 	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
 	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
 		return a.Engine.Start(ctx, spec, onPage)
 	})
 }
 
-// clearDemo empties a folder, but only of what a crawl put there.
-func clearDemo(dir string) error {
-	for _, name := range []string{app.LedgerFile, app.LedgerFile + "-wal", app.LedgerFile + "-shm", app.FrontierDir} {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			return err
-		}
+// folder finds a place for the results. A folder that holds a crawl is left
+// alone: it may be somebody's work.
+func (c *demoCmd) folder() (err error) {
+	if c.DataDir == "" {
+		c.DataDir, err = os.MkdirTemp("", "tiptoe-demo-")
+		return err
+	}
+	if app.Exists(c.DataDir) {
+		return usageErrorf("--data-dir: %s holds a crawl already; name an empty folder", c.DataDir)
 	}
 	return nil
 }

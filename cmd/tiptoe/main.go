@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -29,7 +30,12 @@ const (
 // version is set by the release build; otherwise the module's own is shown.
 var version = "0.1.0-dev"
 
-func main() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	// A reader that has seen enough (| head) is an error of the write, so that
+	// a crawl can stop gently and a report can end without a word.
+	signal.Ignore(syscall.SIGPIPE)
+	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // streams are where a command reads and writes.
 type streams struct {
@@ -41,6 +47,8 @@ type streams struct {
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
+
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // exitWith ends a command with a code and no further message.
 type exitWith int
@@ -65,40 +73,40 @@ type cli struct {
 
 const about = `tiptoe crawls websites as fast as the machine allows and as gently as each host asks.
 
-  tiptoe demo                                  see everything in a minute, offline
-  tiptoe crawl example.com                     crawl a site, politely
-  tiptoe crawl example.com --max-urls 500      at most 500 pages
-  tiptoe resume                                go on after Ctrl+C or a crash
-  tiptoe pages --status 4xx                    what is broken
-  tiptoe links --broken                        and where it is linked from
-  tiptoe export --format csv > pages.csv       take the results elsewhere
+  tiptoe demo                             see everything in a minute, offline
+  tiptoe crawl example.com                crawl a site, politely
+  tiptoe crawl example.com --max-urls 500 at most 500 pages
+  tiptoe resume                           go on after Ctrl+C or a crash
+  tiptoe pages --status 4xx               what is broken
+  tiptoe links                            and where it is linked from
+  tiptoe export --format csv > pages.csv  take the results elsewhere
 
-Every flag is also an environment variable (TIPTOE_MAX_URLS) and a key of the
-config file (max-urls: 500). "tiptoe COMMAND --help" shows them with examples.`
+Every flag of a crawl is also an environment variable (--max-urls is TIPTOE_MAX_URLS) and a key of the config file (max-urls: 500), which is tiptoe.yaml in the current folder or named by --config. Flags win over the environment, the environment over the file, the file over the profile.`
 
 // Main runs one command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw *os.File) int {
 	st := &streams{in: in, out: out, err: errw}
-	fail := func(err error) int { return report(errw, err) }
+	fail := func(err error) int { return complain(errw, err) }
 
 	file, err := configFile(args)
 	if err != nil {
 		return fail(usageError{err})
 	}
 	var c cli
-	parser, err := kong.New(&c,
-		kong.Name("tiptoe"), kong.Description(about), kong.UsageOnError(),
-		kong.Writers(out, errw), kong.Resolvers(file), kong.Bind(st),
+	set := &settings{file: file, used: map[string]bool{}}
+	parser, err := kong.New(&c, append(mappers(),
+		kong.Name("tiptoe"), kong.Description(about),
+		kong.Writers(out, errw), kong.Resolvers(set), kong.Bind(st),
 		kong.Exit(func(code int) { panic(exitWith(code)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80}), kong.ValueFormatter(environment),
 		kong.Vars{"version": "tiptoe " + versionText(), "user_agent": "tiptoe/" + strings.TrimSuffix(version, "-dev")},
-	)
+	)...)
 	if err != nil {
 		return fail(err)
 	}
 	ctx, code, err := parse(parser, args)
 	if err != nil {
-		return fail(usageError{err})
+		return fail(usageError{set.blame(err)})
 	}
 	if ctx == nil {
 		return code
@@ -133,12 +141,17 @@ func parse(p *kong.Kong, args []string) (ctx *kong.Context, code int, err error)
 	return ctx, exitUsage, err
 }
 
-// report prints an error as one sentence and returns its exit code.
-func report(w io.Writer, err error) int {
+// complain tells an error in a sentence or a few lines and returns its exit code.
+func complain(w io.Writer, err error) int {
 	if errors.Is(err, syscall.EPIPE) {
 		return exitOK // the reader has seen enough
 	}
-	fmt.Fprintln(w, "tiptoe: "+tui.Clean(err.Error(), 2000))
+	for i, line := range strings.Split(err.Error(), "\n") {
+		if i == 0 {
+			line = "tiptoe: " + line
+		}
+		fmt.Fprintln(w, tui.Clean(line, 2000))
+	}
 	var usage usageError
 	if errors.As(err, &usage) {
 		return exitUsage

@@ -2,70 +2,144 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tiptoe/internal/app"
 	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/ledger/sqlite"
 )
 
+// resumeCmd has only flags that may change in the middle of a crawl; the rest
+// is what the crawl was started with.
 type resumeCmd struct {
 	Crawl    int64          `help:"Which crawl; by default the newest unfinished one." placeholder:"N" group:"Storage"`
 	MaxURLs  *int64         `name:"max-urls" help:"New page limit, counted from the crawl's beginning; 0 is none." placeholder:"N" group:"Bounds"`
 	Duration *time.Duration `help:"New time limit for this run; 0 is none." placeholder:"D" group:"Bounds"`
+	PerHost  *int           `help:"Requests in flight per host." placeholder:"N" group:"Politeness"`
+	Delay    *config.Delay  `help:"Least time between request starts on one host: 500ms, or a random 200ms-500ms." placeholder:"D" group:"Politeness"`
+	Auth     []string       `help:"A URL with user name and password, for the host in it; passwords are never stored. Repeatable." sep:"none" placeholder:"URL" group:"Requests"`
+	Proxy    *string        `help:"Another http, https or socks5 proxy; '' is none." placeholder:"URL" group:"Requests"`
+	Resolve  []string       `help:"Connect to this address for a host, besides those of the beginning; repeatable." sep:"none" placeholder:"HOST:PORT:ADDR" group:"Requests"`
 
 	config.Data
-	config.Web
 	config.Machine
 	config.Logging
 }
 
 func (c *resumeCmd) Help() string {
 	return `Examples:
-  tiptoe resume                      the newest unfinished crawl in tiptoe-data
+  tiptoe resume                    the newest unfinished crawl in tiptoe-data
   tiptoe resume --crawl 3
-  tiptoe resume --max-urls 2000      after a page limit ended it
+  tiptoe resume --max-urls 2000    after a page limit ended it
+  tiptoe resume --delay 2s         more gently than before
 
-The crawl goes on with the settings it was started with; --delay, --per-host,
---max-urls and --duration replace them when given. Hosts that were parked get
-one more try.`
+The crawl goes on with the settings it was started with, except for what is
+given here. Hosts that were parked get one more try.`
 }
 
 func (c *resumeCmd) Run(st *streams) error {
 	if err := c.Machine.Check(); err != nil {
 		return usageError{err}
 	}
-	if err := app.CheckWeb(c.Web); err != nil {
+	logins, err := c.logins()
+	if err != nil {
 		return usageError{err}
 	}
 	row, err := findUnfinished(c.DataDir, c.Crawl)
 	if err != nil {
 		return err
 	}
-	override := func(s *crawl.Spec) {
-		if c.PerHost != nil {
-			s.PerHost = *c.PerHost
-		}
-		if c.Delay != nil {
-			s.DelayMin, s.DelayMax = c.Delay.Min, c.Delay.Max
-		}
-		if c.MaxURLs != nil {
-			s.MaxURLs = *c.MaxURLs
-		}
-		if c.Duration != nil {
-			s.Duration = *c.Duration
-		}
+	spec, web, err := c.settings(row, logins)
+	if err != nil {
+		return err
 	}
-	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
+	if err := checkWeb(web); err != nil {
+		return usageError{err}
+	}
+	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: web}}
 	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
 		a.Log.Info("resuming", "crawl", row.ID, "seed", row.Seeds[0], "done", row.Counters.Processed)
-		return a.Engine.Resume(ctx, row, override, onPage)
+		return a.Engine.Resume(ctx, row, func(s *crawl.Spec) { *s = spec }, onPage)
 	})
 }
 
+// logins reads the credentials that are given again, by host.
+func (c *resumeCmd) logins() (map[string]string, error) {
+	m := map[string]string{}
+	for _, raw := range c.Auth {
+		seed, err := config.ParseSeed(raw, "--auth")
+		if err != nil {
+			return nil, err
+		}
+		if seed.Auth == "" {
+			return nil, fmt.Errorf("--auth: %q holds no password; write https://user:password@%s/", raw, seed.URL.HostKey())
+		}
+		m[seed.URL.HostKey()] = seed.Auth
+	}
+	return m, nil
+}
+
+// settings are those of the crawl's beginning with this command's flags on top.
+func (c *resumeCmd) settings(row ledger.Crawl, logins map[string]string) (crawl.Spec, config.Web, error) {
+	var s crawl.Spec
+	var k client
+	if err := json.Unmarshal(row.Spec, &s); err != nil {
+		return s, config.Web{}, fmt.Errorf("read settings of crawl %d: %w", row.ID, err)
+	}
+	if len(s.Client) > 0 {
+		if err := json.Unmarshal(s.Client, &k); err != nil {
+			return s, config.Web{}, fmt.Errorf("read settings of crawl %d: %w", row.ID, err)
+		}
+	}
+	for _, host := range k.Logins {
+		if logins[host] == "" {
+			return s, config.Web{}, fmt.Errorf("crawl %d was started with a password for %s, and passwords are not stored.\n"+
+				"  Give it again:   tiptoe resume --auth 'https://user:password@%s/'", row.ID, host, host)
+		}
+	}
+	if k.SecretProxy && c.Proxy == nil {
+		return s, config.Web{}, fmt.Errorf("crawl %d was started with a proxy that has a password, and passwords are not stored.\n"+
+			"  Give it again:   tiptoe resume --proxy URL   ('' is none)", row.ID)
+	}
+	s.HostHeaders = logins
+	if c.PerHost != nil {
+		s.PerHost = *c.PerHost
+	}
+	if c.Delay != nil {
+		s.DelayMin, s.DelayMax = c.Delay.Min, c.Delay.Max
+	}
+	if c.MaxURLs != nil {
+		s.MaxURLs = *c.MaxURLs
+	}
+	if c.Duration != nil {
+		s.Duration = *c.Duration
+	}
+	switch {
+	case s.PerHost < 1:
+		return s, config.Web{}, usageErrorf("--per-host: %d is too small; the least is 1", s.PerHost)
+	case s.MaxURLs < 0:
+		return s, config.Web{}, usageErrorf("--max-urls: %d is negative; 0 means no limit", s.MaxURLs)
+	case s.Duration < 0:
+		return s, config.Web{}, usageErrorf("--duration: %s is negative; 0 means no limit", s.Duration)
+	}
+	web := config.Web{
+		Profile: s.Profile, PerHost: &s.PerHost, Delay: &config.Delay{Min: s.DelayMin, Max: s.DelayMax},
+		UserAgent: s.UserAgent, Timeout: s.Timeout, MaxBody: config.Bytes(s.MaxBody),
+		Proxy: k.Proxy, Resolve: slices.Concat(c.Resolve, k.Resolve), Cookies: k.Cookies, Insecure: k.Insecure,
+		HTTP2: !k.HTTP1, AllowPrivate: k.AllowPrivate,
+	}
+	if c.Proxy != nil {
+		web.Proxy = *c.Proxy
+	}
+	return s, web, nil
+}
+
+// findUnfinished picks the crawl to go on with.
 func findUnfinished(dir string, id int64) (ledger.Crawl, error) {
 	l, err := app.OpenLedger(dir)
 	if err != nil {
@@ -77,30 +151,23 @@ func findUnfinished(dir string, id int64) (ledger.Crawl, error) {
 		return ledger.Crawl{}, err
 	}
 	for _, cr := range all {
-		if id != 0 && cr.ID != id {
-			continue
-		}
-		if unfinished(cr) {
+		switch {
+		case id != 0 && cr.ID != id:
+		case unfinished(cr):
 			return cr, nil
-		}
-		if id != 0 {
+		case id != 0:
 			return cr, fmt.Errorf("crawl %d is %s; there is nothing to resume", id, cr.Status)
 		}
 	}
 	if id != 0 {
-		return ledger.Crawl{}, fmt.Errorf("there is no crawl %d in %s; tiptoe crawls lists them", id, dir)
+		return ledger.Crawl{}, noSuchCrawl(id, dir)
+	}
+	if len(all) == 0 {
+		return ledger.Crawl{}, errors.New("there is no crawl in " + dir + " yet")
 	}
 	return ledger.Crawl{}, fmt.Errorf("all crawls in %s are complete; there is nothing to resume", dir)
 }
 
 func unfinished(cr ledger.Crawl) bool {
 	return cr.Status == ledger.Running || cr.Status == ledger.Partial || cr.Status == ledger.Paused
-}
-
-// pickCrawl finds the crawl that a report is about: the named or the newest.
-func pickCrawl(l *sqlite.Ledger, id int64) (ledger.Crawl, error) {
-	if id == 0 {
-		return l.LatestCrawl(context.Background())
-	}
-	return l.Crawl(context.Background(), id)
 }

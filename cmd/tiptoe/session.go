@@ -28,9 +28,16 @@ type session struct {
 	log      config.Logging
 	settings app.Settings
 
-	current atomic.Pointer[crawl.Run]
-	live    *tui.Live
-	events  *tui.JSON
+	current  atomic.Pointer[crawl.Run]
+	giveBack atomic.Pointer[terminal]
+	live     *tui.Live
+	events   *tui.JSON
+}
+
+// terminal is a view that may hold the screen.
+type terminal struct {
+	end   func()
+	ended <-chan struct{}
 }
 
 type opener func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error)
@@ -52,6 +59,10 @@ func (s *session) run(open opener) error {
 		return err
 	}
 	sum, err := s.drive(a, open, showLive)
+	why := ""
+	if err == nil && sum.Status == ledger.Completed {
+		why, err = unfetched(context.Background(), a.Ledger, sum.Crawl)
+	}
 	if cerr := a.Close(); err == nil {
 		err = cerr
 	}
@@ -63,15 +74,21 @@ func (s *session) run(open opener) error {
 	if err != nil {
 		return err
 	}
+	if why != "" {
+		sum.Reason = "Not one page could be fetched"
+	}
 	if !s.log.Quiet {
 		w, f := io.Writer(s.st.out), s.st.out
 		if s.log.JSON {
 			w, f = s.st.err, s.st.err
 		}
-		sum.DataDir = s.settings.Dir
+		sum.DataDir = shortPath(s.settings.Dir)
 		fmt.Fprint(w, tui.SummaryBox(sum, tui.Detect(f, os.Getenv)))
 	}
-	if sum.Status == ledger.Completed {
+	switch {
+	case why != "":
+		return errors.New(why)
+	case sum.Status == ledger.Completed:
 		return nil
 	}
 	return exitWith(exitPartial)
@@ -99,16 +116,18 @@ func (s *session) drive(a *app.App, open opener, showLive bool) (crawl.Summary, 
 		engine <- err
 	}()
 	viewCtx, endView := context.WithCancel(ctx)
+	defer endView()
 	view := make(chan struct{})
 	go func() {
 		defer close(view)
 		s.view(viewCtx, showLive)
 	}()
+	s.giveBack.Store(&terminal{end: endView, ended: view})
 	if s.events != nil {
 		go func() {
 			select {
 			case <-s.events.Gone():
-				s.stop() // nobody reads any more
+				s.stopFor("Nobody reads the JSON lines any more, stopping crawl")
 			case <-viewCtx.Done():
 			}
 		}()
@@ -152,14 +171,28 @@ func (s *session) onPage(ev crawl.PageEvent) {
 	}
 }
 
-func (s *session) stop() {
+func (s *session) stop() { s.stopFor("Interrupted, stopping crawl") }
+
+func (s *session) stopFor(reason string) {
 	if r := s.current.Load(); r != nil {
-		r.Stop("Interrupted, stopping crawl")
+		r.Stop(reason)
 	}
 }
 
 // leave ends the process at once; everything acknowledged is on disk.
 func leave() { os.Exit(exitPartial) }
+
+// abandon gives the terminal back, if a view has it, and leaves.
+func (s *session) abandon() {
+	if t := s.giveBack.Load(); t != nil {
+		t.end()
+		select {
+		case <-t.ended:
+		case <-time.After(time.Second):
+		}
+	}
+	leave()
+}
 
 // watchSignals stops gently at the first Ctrl+C or SIGTERM and leaves at the
 // second.
@@ -172,7 +205,7 @@ func (s *session) watchSignals() (done func()) {
 			select {
 			case <-ch:
 				if n > 0 {
-					leave()
+					s.abandon()
 				}
 				s.stop()
 			case <-quit:

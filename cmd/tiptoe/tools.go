@@ -78,13 +78,22 @@ func (c *urlCmd) Run(st *streams) error {
 	return finish(w, bad)
 }
 
+// hideCredentials cuts user name and password out of whatever was typed, a
+// URL or not.
 func hideCredentials(raw string) string {
-	if _, _, ok := weburl.Credentials(raw); ok {
-		if u, err := weburl.Parse(raw); err == nil {
-			return u.String()
-		}
+	begin := strings.Index(raw, "//") + 2
+	if begin < 2 {
+		begin = 0
 	}
-	return raw
+	end := len(raw)
+	if i := strings.IndexAny(raw[begin:], `/?#\`); i >= 0 {
+		end = begin + i
+	}
+	at := strings.LastIndexByte(raw[begin:end], '@')
+	if at < 0 || begin == 0 && !strings.Contains(raw[:at], ":") {
+		return raw
+	}
+	return raw[:begin] + raw[begin+at+1:]
 }
 
 type extractCmd struct {
@@ -188,7 +197,8 @@ type robotsCheckCmd struct {
 func (c *robotsCheckCmd) Help() string {
 	return `Examples:
   tiptoe robots check robots.txt /private/ /index.html
-  tiptoe robots check --agent Googlebot https://example.com https://example.com/search?q=1
+  tiptoe robots check --agent Googlebot https://example.com /search?q=1
+  curl -s https://example.com/robots.txt | tiptoe robots check - /
 
 Exit code 0 if all are allowed, 1 otherwise.`
 }

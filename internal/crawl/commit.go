@@ -48,12 +48,14 @@ func (e *Engine) Commit(ctx context.Context, recs []*Record, flush bool) error {
 	if flush || begin.Sub(e.domainsAt) >= domainsEvery {
 		e.domainsAt = begin
 		for _, ch := range e.sched.TakeChanged() {
-			lb.Domains = append(lb.Domains, domainRow(ch))
+			e.domains = append(e.domains, domainRow(ch))
 		}
 	}
+	lb.Domains = e.domains
 	if err := e.cfg.Ledger.Commit(ctx, &lb); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
+	e.domains = nil
 	if _, err := e.sched.Commit(ctx, &fb, e.cfg.Now()); err != nil {
 		return fmt.Errorf("write frontier: %w", err)
 	}

@@ -68,6 +68,9 @@ func (e *Engine) digest(r *Run, w *frontier.Work, h *Hop, v politeness.Verdict) 
 	} else {
 		e.digestAnswer(r, w, h, pg, rec)
 	}
+	if en.Kind == frontier.KindSource {
+		e.warnSource(pg)
+	}
 	e.firstOfOrigin(r, en, w.Decision, h.Ended, rec)
 	rec.end(en, pg)
 	return rec
@@ -85,6 +88,8 @@ func (e *Engine) digestAnswer(r *Run, w *frontier.Work, h *Hop, pg *ledger.Page,
 		e.digestRedirect(r, en, h, pg, rec)
 	case en.Kind == frontier.KindSitemap:
 		e.digestSitemap(r, en, h, pg, rec)
+	case en.Kind == frontier.KindSource:
+		e.digestSource(r, en, h, pg, rec)
 	case len(h.Body) > 0:
 		e.digestBody(r, en, h, pg, rec)
 	}
@@ -219,6 +224,9 @@ func (e *Engine) digestSitemap(r *Run, en *frontier.Entry, h *Hop, pg *ledger.Pa
 
 // firstOfOrigin offers an origin's sitemaps when its first URL is decided.
 func (e *Engine) firstOfOrigin(r *Run, en *frontier.Entry, d frontier.Decision, at time.Time, rec *Record) {
+	if en.Kind != frontier.KindPage {
+		return // a sitemap or an index on another host makes that host no site of ours
+	}
 	u := weburl.FromCanonical(en.URL)
 	origin := u.Origin()
 	if !r.wantsSitemaps(origin, u) {

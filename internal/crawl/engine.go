@@ -88,7 +88,8 @@ type Engine struct {
 
 	commitEWMA  atomic.Int64 // nanoseconds
 	uncommitted atomic.Int64
-	domainsAt   time.Time // last time the ledger heard of the hosts' clocks
+	domainsAt   time.Time       // last time the ledger heard of the hosts' clocks
+	domains     []ledger.Domain // taken for a commit that has not succeeded yet
 }
 
 // New builds an engine. Nothing runs before Run.

@@ -10,12 +10,13 @@ import (
 )
 
 // Priorities [NXT-8]: the home page, then sitemap files, then pages by depth,
-// then what only a sitemap names.
+// then what only a sitemap names, then what only an outside index does.
 const (
 	prioHome        = 0
 	prioSitemapFile = 1
 	prioDepth       = 2
 	prioSitemapPage = 250
+	prioSource      = 251
 
 	maxSitemapDepth      = 4
 	maxSitemapsPerOrigin = 200

@@ -31,6 +31,10 @@ func (e *Engine) Run(ctx context.Context) error {
 		defer close(committed)
 		if err := e.committer(ctx); err != nil {
 			cancel(err)
+			// Nothing can be written any more: let the workers end. Their
+			// URLs stay queued in the store.
+			for range e.out {
+			}
 		}
 	}()
 	for i := range e.sched.Shards() {
@@ -176,7 +180,6 @@ func (e *Engine) committer(ctx context.Context) error {
 			}
 		}
 		if err := e.commitRetrying(ctx, batch); err != nil {
-			e.drain()
 			return err
 		}
 	}
@@ -194,13 +197,4 @@ func (e *Engine) commitRetrying(ctx context.Context, batch []*Record) error {
 		time.Sleep(200 * time.Millisecond << try)
 	}
 	return err
-}
-
-// drain lets workers end when nothing can be written any more; their URLs
-// stay queued in the store.
-func (e *Engine) drain() {
-	go func() {
-		for range e.out {
-		}
-	}()
 }

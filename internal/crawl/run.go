@@ -294,8 +294,12 @@ func (r *Run) skip(rec *Record, u weburl.URL, from *frontier.Entry, via frontier
 		Crawl: r.ID, URL: u.String(), FP: fp, Type: o.String(), Confidence: 1, At: at,
 		Content: jsonText(map[string]any{"rule": why}), Metadata: jsonText(map[string]any{"url": u.String(), "foundOn": from.URL}),
 	})
-	rec.marks = append(rec.marks, frontier.Mark{Crawl: frontier.CrawlID(r.ID), FP: fp})
 	tally(&rec.count, o, 1)
+	// A URL that is too deep here may be found less deep elsewhere; every
+	// other refusal is about the URL itself and holds for good.
+	if r.Spec.Depth < 0 || depth <= r.Spec.Depth {
+		rec.marks = append(rec.marks, frontier.Mark{Crawl: frontier.CrawlID(r.ID), FP: fp})
+	}
 }
 
 func (r *Run) evidence(en *frontier.Entry, typ string, conf float64, at time.Time, content map[string]any) ledger.Evidence {

@@ -33,6 +33,7 @@ type Hop struct {
 
 	Entries    []sitemap.Entry // of a sitemap, read while it streamed
 	SitemapErr error
+	Found      *found // of an outside index
 
 	buf *[]byte // Body's memory, to be returned to the pool
 }
@@ -93,8 +94,11 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 	} else {
 		req.URL = weburl.FromCanonical(w.Entry.URL)
 		trust = w.Entry.TrustPrivate
-		if w.Entry.Kind == frontier.KindSitemap {
+		switch w.Entry.Kind {
+		case frontier.KindSitemap:
 			req.MaxBody, req.Timeout = sitemapBody, sitemapTimeout
+		case frontier.KindSource:
+			req.MaxBody, req.Timeout = sourceBody, sourceTimeout
 		}
 	}
 	host := req.URL.HostKey()
@@ -114,9 +118,12 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 	if !resp.Private {
 		r.notePublic(host)
 	}
-	if w.Kind == frontier.Fetch && w.Entry.Kind == frontier.KindSitemap && resp.Status == http.StatusOK {
+	switch streams := w.Kind == frontier.Fetch && resp.Status == http.StatusOK; {
+	case streams && w.Entry.Kind == frontier.KindSitemap:
 		e.readSitemap(r, resp, h)
-	} else {
+	case streams && w.Entry.Kind == frontier.KindSource:
+		e.readSource(resp, h)
+	default:
 		e.readBody(resp, h)
 	}
 	resp.Close()

@@ -59,7 +59,7 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 			retry = time.After(retryGrace)
 			begin(stopRequest{reason: fmt.Sprintf("Reached max_urls limit of %d, stopping crawl", r.Spec.MaxURLs), status: ledger.Partial})
 		}
-		if stopping && r.fc.Taken() == 0 && (end.grace > 0 || r.fc.Retrying() == 0) {
+		if stopping && !r.fc.InHand() && (end.grace > 0 || r.fc.Retrying() == 0) {
 			return r.finish(ctx, end.status, end.reason)
 		}
 		select {
@@ -130,10 +130,13 @@ func (r *Run) finish(ctx context.Context, status ledger.Status, reason string) (
 			return sum, err
 		}
 	}
+	r.cancel()
+	if r.fc.InHand() { // the engine failed; its last workers still look the run up
+		return sum, nil
+	}
 	e.mu.Lock()
 	delete(e.runs, r.fc.ID)
 	e.mu.Unlock()
-	r.cancel()
 	return sum, nil
 }
 

@@ -18,11 +18,13 @@ type tracker struct {
 	recent   map[uint64]scope.Verdict
 	before   map[uint64]scope.Verdict
 	contents map[uint64]struct{}
+	logged   map[string]bool
 }
 
 const (
 	recentVerdicts = 32_768
 	maxContents    = 1_000_000 // bodies whose hash is remembered
+	maxLoggedTraps = 200       // patterns
 )
 
 func (r *Run) openScope() error {
@@ -40,6 +42,7 @@ func (r *Run) openScope() error {
 	r.tracker.t = scope.NewTracker()
 	r.tracker.recent = make(map[uint64]scope.Verdict)
 	r.tracker.contents = make(map[uint64]struct{})
+	r.tracker.logged = make(map[string]bool)
 	return nil
 }
 
@@ -49,6 +52,9 @@ func (r *Run) judge(u weburl.URL, depth int, _ time.Time) (string, outcome.Outco
 		return v.Rule, v.Outcome
 	}
 	if v := r.tracker.admit(u); !v.OK {
+		if p := scope.PatternOf(u); r.tracker.firstOf(p) {
+			r.e.log.Warn("set aside as a trap; tiptoe pages --outcome trap lists them", "pattern", p, "because", v.Rule)
+		}
 		return v.Rule, v.Outcome
 	}
 	return "", outcome.Pending
@@ -70,6 +76,17 @@ func (t *tracker) admit(u weburl.URL) scope.Verdict {
 	}
 	t.recent[fp] = v
 	return v
+}
+
+// firstOf reports the first refusal of a pattern, for the log.
+func (t *tracker) firstOf(pattern string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.logged[pattern] || len(t.logged) >= maxLoggedTraps {
+		return false
+	}
+	t.logged[pattern] = true
+	return true
 }
 
 // fetched tells the tracker what a page was worth.

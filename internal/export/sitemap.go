@@ -95,7 +95,7 @@ func Sitemap(ctx context.Context, src Source, crawl int64, f ledger.PageFilter, 
 func listed(p *ledger.Page) bool {
 	media, _, _ := strings.Cut(p.ContentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
-	return p.Outcome == outcome.OK && p.Kind != "sitemap" && !p.NoIndex &&
+	return p.Outcome == outcome.OK && p.Kind == "page" && !p.NoIndex &&
 		(media == "text/html" || media == "application/xhtml+xml") &&
 		(p.Canonical == "" || p.Canonical == p.URL) && len(p.URL) < protocolLength
 }

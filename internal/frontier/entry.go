@@ -16,6 +16,7 @@ const (
 	KindPage    Kind = iota // extract links and metadata
 	KindSitemap             // stream entries out of it
 	KindRobots              // a robots.txt: never stored in a queue, only a permit's kind
+	KindSource              // a question to an outside index: robots.txt is not asked about it
 )
 
 func (k Kind) String() string {
@@ -26,6 +27,8 @@ func (k Kind) String() string {
 		return "sitemap"
 	case KindRobots:
 		return "robots"
+	case KindSource:
+		return "source"
 	}
 	return "unknown"
 }

@@ -102,7 +102,7 @@ func (g *group) recent(now time.Time) float64 {
 // hasWork reports whether something of the group could be handed out without
 // another event happening first, and from when.
 func (g *group) hasWork() (at time.Time, ok bool) {
-	if len(g.tasks) > 0 && g.inFlight < g.widestCap() {
+	if g.nextTask() >= 0 && g.inFlight < g.widestCap() {
 		return time.Time{}, true
 	}
 	for _, q := range g.queues {
@@ -117,7 +117,7 @@ func (g *group) hasWork() (at time.Time, ok bool) {
 		}
 	}
 	for _, o := range g.origins { // a robots.txt that is to be asked for (again)
-		if o.state == originMissing && len(o.held) > 0 && (!ok || o.wait.Before(at)) {
+		if o.state == originMissing && o.wantedBy() != nil && (!ok || o.wait.Before(at)) {
 			at, ok = o.wait, true
 		}
 	}
@@ -136,6 +136,38 @@ func (g *group) widestCap() int {
 func (g *group) awaitsRobots() bool {
 	for _, o := range g.origins {
 		if o.state == originFetching && len(o.held) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// nextTask finds a robots fetch that may go out, or -1. Those of a paused crawl
+// stay where they are, unless another crawl waits for the same rules; a hop
+// that a fetch under way needs goes on.
+func (g *group) nextTask() int {
+	for i := range g.tasks {
+		t := &g.tasks[i]
+		if !t.Crawl.paused.Load() || t.Owner != g.key {
+			return i
+		}
+		o := g.origin(t.Origin)
+		if c := o.wantedBy(); c != nil {
+			t.Crawl, o.by = c, c
+			return i
+		}
+	}
+	return -1
+}
+
+// holdsWork reports whether an entry, a robots fetch or a load of the group is
+// on its way: somebody will come back and must find the group.
+func (g *group) holdsWork() bool {
+	if g.inFlight > 0 || g.loads > 0 || len(g.tasks) > 0 {
+		return true
+	}
+	for _, q := range g.queues {
+		if q.total > 0 {
 			return true
 		}
 	}

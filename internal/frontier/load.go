@@ -144,40 +144,57 @@ func (sh *shard) wakeDormant() (Work, bool) {
 	if sh.dormant == 0 || sh.scan || sh.active > sh.hostLimit()*9/10 {
 		return Work{}, false
 	}
-	sh.scan, sh.dormant = true, 0
+	sh.scan = true
 	return Work{Kind: Load, load: loadRequest{scan: sh}}, true
 }
 
 func (sh *shard) hostLimit() int { return max(sh.s.opt.ReadyHosts/len(sh.s.shards), 1) }
 
 func (s *Scheduler) loadDormant(ctx context.Context, sh *shard, now func() time.Time) error {
+	// What is counted here and what Commit announces must not overlap, so
+	// commits wait for the whole look.
+	s.commits.RLock()
+	defer s.commits.RUnlock()
+	type found struct {
+		c *Crawl
+		q Queue
+	}
+	var all []found
 	for _, c := range s.openCrawls() {
-		var found []Queue
 		err := s.store.Queues(ctx, c.ID, func(q Queue) error {
 			if s.shardOf(q.Group) == sh {
-				found = append(found, q)
+				all = append(all, found{c, q})
 			}
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("look for parked hosts: %w", err)
+			return fmt.Errorf("look for hosts that wait on disk: %w", err)
 		}
-		s.commits.RLock()
-		sh.mu.Lock()
-		for _, q := range found {
-			if g := sh.groups[q.Group]; g != nil && g.find(c.ID) != nil {
-				continue
-			}
-			sh.adopt(c, q, now())
-		}
-		sh.mu.Unlock()
-		s.commits.RUnlock()
 	}
 	sh.mu.Lock()
-	sh.scan = false
+	defer sh.mu.Unlock()
+	sh.scan, sh.dormant = false, 0
+	for _, f := range all {
+		if g := sh.groups[f.q.Group]; g != nil && g.find(f.c.ID) != nil {
+			continue
+		}
+		if s.crawl(f.c.ID) == f.c { // not closed meanwhile
+			sh.adopt(f.c, f.q, now())
+		}
+	}
 	sh.signal()
-	sh.mu.Unlock()
 	return nil
+}
+
+// staysDormant reports whether a fresh entry is left to the store alone: there
+// is no room for its host, or the store may hold more of its queue than memory
+// has ever heard of, and only a look at all of it counts right.
+func (sh *shard) staysDormant(group string, c *Crawl) bool {
+	g := sh.groups[group]
+	if g != nil && g.find(c.ID) != nil {
+		return false
+	}
+	return sh.dormant > 0 || g == nil && sh.active >= sh.hostLimit()
 }
 
 // adopt takes a queue that the store has into memory, or counts it as dormant.

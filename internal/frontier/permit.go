@@ -27,6 +27,7 @@ type Crawl struct {
 	paused  atomic.Bool
 	pending atomic.Int64 // added and not acknowledged
 	taken   atomic.Int64 // handed out and not yet committed
+	permits atomic.Int64 // granted and not released, robots fetches included
 	parked  atomic.Int64 // pending in parked groups, not taken
 	retries atomic.Int64 // waiting for another try
 	spent   atomic.Bool  // the budget turned somebody away: only retries go on
@@ -43,7 +44,13 @@ func (c *Crawl) Parked() int64 { return c.parked.Load() }
 func (c *Crawl) Taken() int64 { return c.taken.Load() }
 
 // Exhausted reports that the crawl has nothing left that could be fetched.
-func (c *Crawl) Exhausted() bool { return c.pending.Load() == c.parked.Load() }
+func (c *Crawl) Exhausted() bool {
+	return c.pending.Load() == c.parked.Load() && c.permits.Load() == 0
+}
+
+// InHand reports whether somebody still works for the crawl: a URL that is
+// handed out and not committed, or a request (a robots.txt, say) in flight.
+func (c *Crawl) InHand() bool { return c.taken.Load() > 0 || c.permits.Load() > 0 }
 
 // Spent reports that the budget turned a URL away; from then on only retries
 // of pages that were already paid for go on.

@@ -10,8 +10,8 @@ import (
 // little; a fast one is given more, so that loads stay rare. minWindow also
 // holds when the memory limit for the frontier is reached.
 const (
-	minWindow  = 16
-	baseWindow = 48
+	minWindow  = 8
+	baseWindow = 16
 	maxWindow  = 1024
 )
 
@@ -80,12 +80,16 @@ func (q *queue) takeDelayed() Entry {
 func (q *queue) putBack(e Entry) {
 	q.taken--
 	delete(q.out, e.ID)
-	if q.head > 0 {
+	i := q.head
+	for i < len(q.window) && q.window[i].Prio < e.Prio {
+		i++
+	}
+	if i == q.head && i > 0 {
 		q.head--
 		q.window[q.head] = e
 		return
 	}
-	q.window = slices.Insert(q.window, 0, e)
+	q.window = slices.Insert(q.window, i, e)
 }
 
 // hold sets a taken entry aside; unhold returns it to the window.
@@ -157,6 +161,7 @@ func (q *queue) add(e Entry, limit int) {
 // fill takes what a load read behind bound.
 func (q *queue) fill(read []Entry, atEnd bool, now time.Time, inLinks func(*Entry) int) {
 	q.loading = false
+	back := q.returned()
 	known := make(map[uint64]struct{}, len(read))
 	for i := range read {
 		known[read[i].ID] = struct{}{}
@@ -168,7 +173,8 @@ func (q *queue) fill(read []Entry, atEnd bool, now time.Time, inLinks func(*Entr
 	for _, e := range read {
 		_, isOut := q.out[e.ID]
 		_, isAcked := q.acked[e.ID]
-		if !isOut && !isAcked {
+		_, isBack := back[e.ID]
+		if !isOut && !isAcked && !isBack {
 			fresh = append(fresh, e)
 		}
 	}
@@ -189,6 +195,21 @@ func (q *queue) fill(read []Entry, atEnd bool, now time.Time, inLinks func(*Entr
 			q.insert(e)
 		}
 	}
+}
+
+// returned finds entries of the window that lie behind bound: they were out
+// when a trim moved it before them, and came back since.
+func (q *queue) returned() map[uint64]struct{} {
+	var ids map[uint64]struct{}
+	for i := q.head; i < len(q.window); i++ {
+		if q.bound.Less(q.window[i].Pos()) {
+			if ids == nil {
+				ids = make(map[uint64]struct{})
+			}
+			ids[q.window[i].ID] = struct{}{}
+		}
+	}
+	return ids
 }
 
 // rankByInLinks puts URLs that many pages named before others of the same
@@ -236,10 +257,12 @@ func (q *queue) trim(limit int) {
 		}
 		return 1
 	})
-	q.bound = order[limit-1]
+	if last := order[limit-1]; last.Less(q.bound) {
+		q.bound = last
+	}
 	kept := make([]Entry, 0, 2*limit)
-	for _, e := range live {
-		if !q.bound.Less(e.Pos()) {
+	for _, e := range live { // one that was paid for must not be paid for again
+		if !q.bound.Less(e.Pos()) || e.reserved {
 			kept = append(kept, e)
 		}
 	}

@@ -3,6 +3,7 @@ package frontier
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"tiptoe/internal/outcome"
@@ -82,6 +83,7 @@ type origin struct {
 	last  *RobotsCopy // last one that was read whole, for when it cannot be read
 	tries int
 	wait  time.Time // not before, after a failed try
+	by    *Crawl    // fetching: whose request it is; nil while the store is asked
 	held  []heldEntry
 	trust bool
 }
@@ -109,6 +111,17 @@ func (o *origin) current(now time.Time) *RobotsCopy {
 	}
 	if o.state == originKnown {
 		return o.copy
+	}
+	return nil
+}
+
+// wantedBy returns a crawl whose entries wait for the origin's rules and which
+// may still make requests; nil if there is none.
+func (o *origin) wantedBy() *Crawl {
+	for i := range o.held {
+		if c := o.held[i].q.crawl; !c.paused.Load() {
+			return c
+		}
 	}
 	return nil
 }
@@ -189,7 +202,7 @@ func (sh *shard) task(g *group, o *origin, c *Crawl, now time.Time) {
 	if o.wait.After(now) {
 		return
 	}
-	o.state = originFetching
+	o.state, o.by = originFetching, c
 	g.tasks = append(g.tasks, RobotsTask{
 		Origin: o.name, Owner: g.key, URL: o.name + "/robots.txt", Group: g.key,
 		TrustPrivate: o.trust, Crawl: c,
@@ -199,20 +212,23 @@ func (sh *shard) task(g *group, o *origin, c *Crawl, now time.Time) {
 // retryRobots asks again for what could not be read.
 func (sh *shard) retryRobots(g *group, now time.Time) {
 	for _, o := range g.origins {
-		if o.state == originMissing && len(o.held) > 0 {
-			sh.task(g, o, o.held[0].q.crawl, now)
+		if o.state != originMissing {
+			continue
+		}
+		if c := o.wantedBy(); c != nil {
+			sh.task(g, o, c, now)
 		}
 	}
 }
 
 // serveTask grants the group's next robots fetch, if a robots slot is free.
-func (sh *shard) serveTask(g *group, now time.Time) (Work, bool) {
+func (sh *shard) serveTask(g *group, i int, now time.Time) (Work, bool) {
 	if !sh.s.takeSlot() {
 		g.wantSlot = true
 		return Work{}, false
 	}
-	t := g.tasks[0]
-	g.tasks = g.tasks[1:]
+	t := g.tasks[i]
+	g.tasks = slices.Delete(g.tasks, i, i+1)
 	p := sh.grant(g, t.Crawl, now)
 	p.Robots = true
 	return Work{Kind: Robots, Permit: p, Task: t}, true
@@ -230,23 +246,27 @@ func (s *Scheduler) takeSlot() bool {
 	}
 }
 
-// freeSlot hands the slot on to one group that waits for it, in any shard.
-func (s *Scheduler) freeSlot(now time.Time) {
-	s.robotSlots.Add(1)
-	for _, sh := range s.shards {
-		if s.slotWaiters.Load() == 0 {
-			return
+// offerSlots wakes the shards in which somebody waits for a robots slot, if
+// there is one: their next call of Next hands it on.
+func (s *Scheduler) offerSlots() {
+	if s.slotWaiters.Load() > 0 && s.robotSlots.Load() > 0 {
+		for _, sh := range s.shards {
+			sh.signal()
 		}
-		sh.mu.Lock()
-		if len(sh.slots) > 0 {
-			g := sh.slots[0]
-			g.wantSlot = false
-			sh.file(g, now)
-			sh.mu.Unlock()
-			return
-		}
-		sh.mu.Unlock()
 	}
+}
+
+// wakeSlotWaiter lets the group that waits longest for a robots slot try again,
+// if there is one. A group that owes its host a wait first goes to the heap and
+// keeps no slot from the others.
+func (sh *shard) wakeSlotWaiter(now time.Time) bool {
+	if len(sh.slots) == 0 || sh.s.robotSlots.Load() <= 0 {
+		return false
+	}
+	g := sh.slots[0]
+	g.wantSlot = false
+	sh.file(g, now)
+	return true
 }
 
 func (sh *shard) unhold(g *group, o *origin) {

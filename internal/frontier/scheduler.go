@@ -43,7 +43,8 @@ type Scheduler struct {
 
 	// commits is held for writing from the store's commit to its
 	// announcement, and for reading while a load is applied.
-	commits sync.RWMutex
+	commits   sync.RWMutex
+	unwritten []Note // of a commit that failed
 
 	mu     sync.Mutex
 	crawls map[CrawlID]*Crawl
@@ -105,11 +106,15 @@ func (s *Scheduler) Open(ctx context.Context, c *Crawl, now time.Time) error {
 	s.mu.Lock()
 	s.crawls[c.ID] = c
 	s.mu.Unlock()
+	s.commits.RLock()
+	defer s.commits.RUnlock()
 	return s.store.Queues(ctx, c.ID, func(q Queue) error {
 		c.pending.Add(int64(q.Count))
 		sh := s.shardOf(q.Group)
 		sh.mu.Lock()
-		sh.adopt(c, q, now)
+		if g := sh.groups[q.Group]; g == nil || g.find(c.ID) == nil {
+			sh.adopt(c, q, now)
+		}
 		sh.mu.Unlock()
 		return nil
 	})
@@ -141,15 +146,12 @@ func (s *Scheduler) Close(c *Crawl, now time.Time) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		for _, g := range sh.groups {
-			if g.find(c.ID) == nil {
-				continue
-			}
 			g.queues = slices.DeleteFunc(g.queues, func(q *queue) bool { return q.crawl == c })
 			g.tasks = slices.DeleteFunc(g.tasks, func(t RobotsTask) bool { return t.Crawl == c })
 			for _, o := range g.origins {
 				o.held = slices.DeleteFunc(o.held, func(h heldEntry) bool { return h.q.crawl == c })
-				if o.state == originFetching {
-					o.state = originMissing
+				if o.state == originFetching && o.by == c {
+					o.state, o.by = originMissing, nil
 				}
 			}
 			g.stalled = false
@@ -157,6 +159,7 @@ func (s *Scheduler) Close(c *Crawl, now time.Time) {
 		}
 		sh.mu.Unlock()
 	}
+	s.offerSlots()
 	s.store.CloseCrawl(c.ID)
 }
 
@@ -217,6 +220,7 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 		g.starting--
 	}
 	s.inFlight.Add(-1)
+	p.Crawl.permits.Add(-1)
 	v := g.clocks.Finished(now, p.Crawl.Rules, a, s.rnd())
 	sh.markDirty(g)
 	sh.markChanged(g)
@@ -229,8 +233,9 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 	sh.file(g, now)
 	sh.mu.Unlock()
 	if p.Robots {
-		s.freeSlot(now)
+		s.robotSlots.Add(1)
 	}
+	s.offerSlots() // freed here, or not used by a host that was parked meanwhile
 	return v
 }
 
@@ -259,11 +264,13 @@ func (sh *shard) unpark(g *group) {
 func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entry, error) {
 	s.commits.Lock()
 	defer s.commits.Unlock()
-	b.Notes = append(b.Notes, s.takeNotes()...)
+	s.unwritten = append(s.unwritten, s.takeNotes()...)
+	b.Notes = append(b.Notes, s.unwritten...)
 	added, err := s.store.Commit(ctx, b)
 	if err != nil {
-		return nil, err
+		return nil, err // the notes go with the next commit
 	}
+	s.unwritten = nil
 	for _, e := range added {
 		if c := s.crawl(e.Crawl); c != nil {
 			c.pending.Add(1)
@@ -283,7 +290,7 @@ func (s *Scheduler) announce(c *Crawl, e Entry, now time.Time) {
 	sh := s.shardOf(e.Group)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.groups[e.Group] == nil && sh.active >= sh.hostLimit() {
+	if sh.staysDormant(e.Group, c) {
 		sh.dormant++
 		return
 	}

@@ -55,19 +55,24 @@ func (sh *shard) next(now time.Time) (Work, time.Time) {
 	if w, ok := sh.wakeDormant(); ok {
 		return w, time.Time{}
 	}
-	for len(sh.ready) > 0 {
-		g := sh.ready[0]
-		if g.at.After(now) {
-			return Work{}, g.at
+	for {
+		for len(sh.ready) > 0 && !sh.ready[0].at.After(now) {
+			g := sh.ready.remove(0)
+			w, ok := sh.serve(g, now)
+			sh.file(g, now)
+			if ok {
+				return w, time.Time{}
+			}
 		}
-		sh.ready.remove(0)
-		w, ok := sh.serve(g, now)
-		sh.file(g, now)
-		if ok {
-			return w, time.Time{}
+		if sh.wakeSlotWaiter(now) {
+			continue
 		}
+		sh.s.offerSlots() // what nobody here could use
+		if len(sh.ready) > 0 {
+			return Work{}, sh.ready[0].at
+		}
+		return Work{}, time.Time{}
 	}
-	return Work{}, time.Time{}
 }
 
 // file puts a group where it belongs now: the invariant of the package lives
@@ -88,10 +93,13 @@ func (sh *shard) file(g *group, now time.Time) {
 		sh.setState(g, loading)
 	case work && !g.loaded:
 		sh.enqueue(g, now)
-	case g.wantSlot && len(g.tasks) > 0:
+	case g.wantSlot && g.nextTask() >= 0:
 		sh.setState(g, slotsWait)
 		sh.slots = append(sh.slots, g)
 		sh.s.slotWaiters.Add(1)
+		if sh.s.robotSlots.Load() > 0 {
+			sh.signal() // freed before it was known that we wait
+		}
 	case work && g.starting > 0 && g.lastGap > 0:
 		sh.setState(g, busy)
 	case work:
@@ -121,6 +129,9 @@ func (sh *shard) enqueue(g *group, at time.Time) {
 func (sh *shard) setState(g *group, st groupState) {
 	if g.state != idle && st == idle {
 		sh.active--
+		if sh.dormant > 0 {
+			sh.signal() // there may be room for a host that only the store has
+		}
 		sh.idle = append(sh.idle, g)
 		if len(sh.idle) > sh.evictAt {
 			sh.evict()
@@ -142,8 +153,8 @@ func (sh *shard) serve(g *group, now time.Time) (Work, bool) {
 		return Work{}, false
 	}
 	sh.retryRobots(g, now)
-	if len(g.tasks) > 0 && g.inFlight < g.widestCap() {
-		return sh.serveTask(g, now)
+	if i := g.nextTask(); i >= 0 && g.inFlight < g.widestCap() {
+		return sh.serveTask(g, i, now)
 	}
 	for range g.queues {
 		q := g.queues[g.turn%len(g.queues)]
@@ -154,8 +165,8 @@ func (sh *shard) serve(g *group, now time.Time) (Work, bool) {
 		if w, ok := sh.serveQueue(g, q, now); ok {
 			return w, true
 		}
-		if len(g.tasks) > 0 && g.inFlight < g.widestCap() {
-			return sh.serveTask(g, now)
+		if i := g.nextTask(); i >= 0 && g.inFlight < g.widestCap() {
+			return sh.serveTask(g, i, now)
 		}
 	}
 	return Work{}, false
@@ -203,7 +214,10 @@ const (
 func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, consideration) {
 	c := q.crawl
 	d := Decision{Allowed: true, Ignored: true, Confidence: 1, Rule: "robots.txt ignored on request"}
-	if !c.IgnoreRobots {
+	switch {
+	case e.Kind == KindSource:
+		d = Decision{Allowed: true, Confidence: 1, Rule: "not consulted: an index that the seeding asks"}
+	case !c.IgnoreRobots:
 		o := g.origin(weburl.FromCanonical(e.URL).Origin())
 		rc := o.current(now)
 		if rc == nil {
@@ -244,6 +258,7 @@ func (sh *shard) grant(g *group, c *Crawl, now time.Time) *Permit {
 	}
 	g.inFlight++
 	g.starting++
+	c.permits.Add(1)
 	g.lastGap, g.lastWhy = gap, why
 	g.clocks.Started(now, gap)
 	g.countStart(now)
@@ -262,7 +277,7 @@ func (sh *shard) evict() {
 			continue
 		}
 		seen[g] = true
-		if g.dirty || g.changed || g.waitingURLs() > 0 || g.clocks.OwesWait(now) {
+		if g.dirty || g.changed || g.holdsWork() || g.clocks.OwesWait(now) {
 			kept = append(kept, g)
 			continue
 		}

@@ -77,12 +77,16 @@ func (s *State) throttled(now time.Time, r Rules, a Answer, v *Verdict) {
 		s.Learned, s.Floor = s.Safe, s.Safe
 		s.Step /= 2
 		s.settleIfSpent(now)
+		s.Started(now, s.Learned) // from now on, also towards what is in flight
 		v.Reverted = true
 		return
 	}
-	if s.FailingKnown {
-		s.Failing = max(s.Failing, s.Learned)
+	// A delay that a probe had confirmed was too short after all. Later 429s
+	// of the same streak may be a penalty and say nothing about the delay.
+	if s.ErrorStreak == 1 && (s.Confirmed || s.FailingKnown) {
+		s.Failing, s.FailingKnown = max(s.Failing, s.Learned), true
 	}
+	s.Confirmed = false
 	next := s.Learned + LearnStep
 	// A learned delay below what is already kept for other reasons would
 	// change nothing: step up from there.
@@ -91,6 +95,7 @@ func (s *State) throttled(now time.Time, r Rules, a Answer, v *Verdict) {
 	}
 	s.Learned = min(next, LearnCap)
 	s.Safe, s.Step, s.Settled = s.Learned, LearnStep, time.Time{}
+	s.Started(now, s.Learned)
 	v.Raised = true
 }
 
@@ -105,6 +110,7 @@ func (s *State) succeeded(now time.Time, a Answer, v *Verdict) {
 		return
 	}
 	s.SuccessStreak = 0
+	s.Confirmed = s.Confirmed || s.Probing
 	s.Safe, s.Probing = s.Learned, false
 	if s.Learned > 0 {
 		s.probe(now, v)
@@ -152,7 +158,8 @@ func (s *State) denied(now time.Time, r Rules, a Answer, rnd float64, v *Verdict
 	}
 	s.ChangedAt = now
 	s.Learned = min(max(s.Learned, r.DelayMax)+LearnStep, LearnCap)
-	s.Safe, s.Probing, s.Step = s.Learned, false, LearnStep
+	s.Safe, s.Probing, s.Step, s.Confirmed = s.Learned, false, LearnStep, false
+	s.Started(now, s.Learned)
 	v.Raised = true
 	s.block(now, now.Add(jitter(backoff(s.Denied-DeniedStreak+1), rnd, 0.25)), WhyDenied, v)
 }

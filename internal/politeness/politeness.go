@@ -71,6 +71,7 @@ type State struct {
 	FailingKnown  bool          `json:"failing_known"`   // Failing may be 0 and still known
 	Step          time.Duration `json:"probe_step"`      // next probe goes down by this
 	Probing       bool          `json:"probing"`         // Learned is unproven, Safe is the way back
+	Confirmed     bool          `json:"confirmed"`       // Learned was reached by a probe that held
 	Settled       time.Time     `json:"settled"`         // when the search ended; zero while it goes on
 	ChangedAt     time.Time     `json:"changed_at"`      // last change that made Learned longer
 	CrawlDelay    time.Duration `json:"crawl_delay"`     // from robots.txt, clamped
@@ -217,13 +218,20 @@ func (s *State) Clamp(now time.Time) {
 	}
 }
 
-// Decay ages what was learned: half is left after each half-life. Blocks are
-// absolute and do not decay.
+// Decay ages what was learned: half is left after each half-life. In its first
+// day it stays whole, so that a second crawl of a host provokes no 429 that the
+// first one has already paid for. Blocks are absolute and do not decay.
 func (s *State) Decay(now time.Time, halfLife time.Duration) {
 	if s.Updated.IsZero() || halfLife <= 0 || !now.After(s.Updated) {
 		return
 	}
 	age := now.Sub(s.Updated)
+	if age > MaxBlock {
+		s.ErrorStreak, s.Failures, s.Denied = 0, 0, 0
+	}
+	if age < SettledFor {
+		return
+	}
 	f := pow2(-float64(age) / float64(halfLife))
 	s.Learned = scale(s.Learned, f)
 	s.Safe = scale(s.Safe, f)
@@ -232,11 +240,6 @@ func (s *State) Decay(now time.Time, halfLife time.Duration) {
 	if s.Failing == 0 {
 		s.FailingKnown = false
 	}
-	if age > SettledFor {
-		s.Settled = time.Time{}
-	}
-	if age > MaxBlock {
-		s.ErrorStreak, s.Failures, s.Denied = 0, 0, 0
-	}
+	s.Settled = time.Time{}
 	s.Updated = now
 }

@@ -30,7 +30,7 @@ const (
 	barrenPages  = 48  // with no new link at all, half of that share is enough
 	treePages    = 256 // below one directory, whatever the patterns
 	treeUseless  = 0.95
-	calendarCap  = 200   // pages of one pattern with a date in a calendar
+	calendarCap  = 120   // pages of one pattern with a date in a calendar
 	archiveCap   = 1_500 // with a date in another path
 )
 

@@ -262,7 +262,7 @@ func (s *sim) wire(w frontier.Work, url string) error {
 	s.note("request", url)
 	s.requests++
 	s.engine.Scheduler().OnWire(w.Permit, s.now)
-	if err := s.checkArrival(h, url, robots); err != nil {
+	if err := s.checkArrival(h, url, robots, w.Permit.Granted); err != nil {
 		return err
 	}
 	started := s.now
@@ -279,7 +279,7 @@ func (s *sim) wire(w frontier.Work, url string) error {
 }
 
 // checkArrival holds a request against the host's own books.
-func (s *sim) checkArrival(h *host, url string, robots bool) error {
+func (s *sim) checkArrival(h *host, url string, robots bool, granted time.Time) error {
 	if h.inFlight >= perHost {
 		return fmt.Errorf("%s: %d in flight already, cap %d", url, h.inFlight, perHost)
 	}
@@ -290,7 +290,8 @@ func (s *sim) checkArrival(h *host, url string, robots bool) error {
 	if gap := s.now.Sub(h.last); !h.last.IsZero() && gap < owed {
 		return fmt.Errorf("%s: %s after the last request, %s owed", url, gap, owed)
 	}
-	if s.now.Before(h.blocked) && h.inFlight == 0 {
+	// What was granted before the answer that asked for it is on its way.
+	if s.now.Before(h.blocked) && h.inFlight == 0 && granted.After(h.answered) {
 		return fmt.Errorf("%s: requested %s before Retry-After ended", url, h.blocked.Sub(s.now))
 	}
 	if robots {
@@ -317,6 +318,7 @@ func (s *sim) move(url, from, to string) error {
 // arrive is the end of an answer.
 func (s *sim) arrive(w frontier.Work, h *host, url string, started time.Time, a answer) error {
 	h.inFlight--
+	h.answered = s.now
 	hop := &crawl.Hop{Started: started, Ended: s.now, Status: a.status, Header: a.header, Body: a.body,
 		Size: int64(len(a.body)), WireSize: int64(len(a.body)), Timing: fetch.Timing{Wire: started, TTFB: s.now.Sub(started), Total: s.now.Sub(started)}}
 	if a.err != "" {

@@ -32,6 +32,7 @@ type host struct {
 	most     int
 	minGap   time.Duration
 	blocked  time.Time // until then it asked to be left alone
+	answered time.Time // when its last answer arrived
 	robotsAt time.Time // when its robots.txt was delivered
 	requests int
 }

@@ -82,9 +82,10 @@ func nonzero(n int64, st style) style {
 	return st
 }
 
-// dataDir is the flag that names the crawl's directory, quoted for a shell.
+// dataDir is the flag that names the crawl's directory, quoted for a shell;
+// the default one needs none.
 func dataDir(dir string) string {
-	if dir == "" {
+	if dir == "" || dir == "tiptoe-data" {
 		return ""
 	}
 	if strings.Trim(dir, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,=") != "" {

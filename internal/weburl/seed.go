@@ -94,3 +94,9 @@ func Credentials(raw string) (user, pass string, ok bool) {
 	user, pass = string(percentDecode(nil, u)), string(percentDecode(nil, p))
 	return user, pass, user != "" || pass != ""
 }
+
+// mistypedScheme spots "htp!://host": without it, "htp!" would be a host.
+func mistypedScheme(s []byte) bool {
+	i := bytes.IndexByte(s, '/')
+	return i > 0 && s[i-1] == ':' && i+1 < len(s) && s[i+1] == '/' && bytes.IndexAny(s[:i], "?#") < 0
+}

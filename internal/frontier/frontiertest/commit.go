@@ -69,6 +69,22 @@ var commitChecks = []check{
 			h.Fatalf("added %v", added)
 		}
 	}},
+	{name: "a batch larger than a store's buffers is applied whole", run: func(h *harness) {
+		h.openCrawl(1)
+		list := pages("a.example", 10_000)
+		for i := range list {
+			list[i].FoundOn = "https://b.example/" + strings.Repeat("x", 900)
+		}
+		added := h.add(list...)
+		if len(added) != len(list) {
+			h.Fatalf("added %d of %d", len(added), len(list))
+		}
+		h.commit(&frontier.Batch{Ack: refs(added[1:])})
+		h.same("the window", h.window(1, "a.example"), added[:1])
+		if again := h.add(list...); len(again) != 0 {
+			h.Fatalf("%d were queued again", len(again))
+		}
+	}},
 	{name: "a batch is the caller's again when Commit returns", run: func(h *harness) {
 		h.openCrawl(1)
 		b := &frontier.Batch{

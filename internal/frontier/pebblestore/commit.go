@@ -15,7 +15,7 @@ import (
 
 // idBlock is how many IDs are reserved at once, and so how many a restart
 // may skip.
-const idBlock = 1 << 16
+const idBlock = 1 << 13
 
 // flight is one record on its way to the disk.
 type flight struct {
@@ -50,50 +50,49 @@ func (s *Store) commit(ctx context.Context, b *frontier.Batch) ([]frontier.Entry
 	}
 
 	batch := s.db.NewBatchWithSize(p.size)
-	added, fl, err := s.order(p, b, batch)
-	if err != nil {
+	added, fl, last, err := s.order(p, b, batch)
+	switch {
+	case err != nil:
 		return nil, err // the batch is left to the collector: a failed log may still hold it
-	}
-	if batch.Empty() {
-		batch.Close()
-		if fl != nil {
-			<-fl.done
-			return nil, fl.err
+	case fl != nil:
+		if err := s.sync(fl, batch); err != nil {
+			return nil, err
 		}
-		return nil, nil
-	}
-	if err := s.sync(fl, batch); err != nil {
-		return nil, err
+	case last != nil:
+		<-last.done
+		return nil, last.err
 	}
 	return added, nil
 }
 
-// order is the part that takes turns: decide, write, remember. For a batch
-// that wrote nothing the flight is that of the last one that did.
-func (s *Store) order(p *plan, b *frontier.Batch, batch *pebble.Batch) (added []frontier.Entry, fl *flight, err error) {
+// order is the part that takes turns: decide, write, remember. It returns the
+// batch's flight or, if there was nothing to write, that of the last batch
+// that did write.
+func (s *Store) order(p *plan, b *frontier.Batch, batch *pebble.Batch) (added []frontier.Entry, fl, last *flight, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if broken := s.broken.Load(); broken != nil {
-		return nil, nil, *broken
+		return nil, nil, nil, *broken
 	}
 	if err := s.decide(p); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	next := s.nextID.Load()
 	added, reserved := p.fill(batch, b, next, s.reserved)
 	if err := s.fillUpdates(p, b, batch); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for i := range b.Ack {
 		r := &b.Ack[i]
 		p.key = appendPos(appendQueue(p.key[:0], r.Crawl, r.Group), r.Pos)
 		batch.Delete(p.key, nil)
 	}
-	if batch.Empty() {
-		return nil, s.tail, nil
+	if batch.Empty() { // asked before the write, which takes a large batch's data away
+		batch.Close()
+		return nil, nil, s.tail, nil
 	}
 	if fl, err = s.write(batch); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	// From here on the log has it. nextID moves after the write, so that a
 	// reader who loads it first knows that all smaller IDs are applied.
@@ -104,7 +103,7 @@ func (s *Store) order(p *plan, b *frontier.Batch, batch *pebble.Batch) (added []
 			s.remember(o.set, o.fp)
 		}
 	}
-	return added, fl, nil
+	return added, fl, nil, nil
 }
 
 // decide settles which offers are new. It changes nothing but in-link counts.

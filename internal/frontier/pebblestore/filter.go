@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"sync/atomic"
@@ -19,7 +20,8 @@ import (
 //
 // One goroutine adds at a time; any number may ask meanwhile.
 type filter struct {
-	layers atomic.Pointer[[]*layer]
+	layers    atomic.Pointer[[]*layer]
+	firstRoom int // fingerprints in the first layer; 0 is the default
 }
 
 type layer struct {
@@ -43,8 +45,8 @@ var laneSalt = [blockWords]uint64{
 	0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179,
 }
 
-func newLayer(i int) *layer {
-	room := firstLayerRoom
+// newLayer makes the i-th layer of a filter whose first one has that room.
+func newLayer(room, i int) *layer {
 	for range i {
 		room *= layerGrowth
 	}
@@ -58,7 +60,7 @@ func (f *filter) add(fp weburl.Fingerprint) {
 		layers = *p
 	}
 	if n := len(layers); n == 0 || layers[n-1].room == 0 {
-		layers = append(slices.Clip(layers), newLayer(n))
+		layers = append(slices.Clip(layers), newLayer(cmp.Or(f.firstRoom, firstLayerRoom), n))
 		f.layers.Store(&layers)
 	}
 	l := layers[len(layers)-1]

@@ -67,8 +67,8 @@ type Store struct {
 	opening  sync.Mutex                                    // one OpenCrawl at a time
 
 	lookups   chan struct{} // a slot for each commit that may look up at once
-	looked    atomic.Int64 // URLs looked up on disk
-	walked    atomic.Int64 // queue keys read, dead ones included
+	looked    atomic.Int64  // URLs looked up on disk
+	walked    atomic.Int64  // queue keys read, dead ones included
 	plans     sync.Pool
 	deadZones zones
 

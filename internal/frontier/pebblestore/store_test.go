@@ -255,9 +255,9 @@ func TestTheMemoryBudgetIsSharedAndGivenBack(t *testing.T) {
 
 func TestAboveTheBudgetCommitStaysExactWithFewLookups(t *testing.T) {
 	disk := vfs.NewMem()
-	opts := Options{FS: disk, SeenInMemory: 500, memTableBytes: 256 << 10}
+	opts := Options{FS: disk, SeenInMemory: 500, memTableBytes: 128 << 10}
 	s := openMem(t, opts)
-	const n = 20_000
+	const n = 5_000
 	for i := 0; i < n; i += 500 {
 		if got := len(addURLs(t, s, 1, i, i+500)); got != 500 {
 			t.Fatalf("queued %d of 500", got)

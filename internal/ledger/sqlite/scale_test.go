@@ -29,8 +29,8 @@ func fill(t testing.TB, l *Ledger, n int) int64 {
 	return crawl
 }
 
-func TestAListingOf100000PagesHoldsAFewHundredInMemory(t *testing.T) {
-	const n = 100_000
+func TestAListingHoldsAFewHundredPagesInMemoryHoweverManyThereAre(t *testing.T) {
+	const n = manyPages
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	crawl := fill(t, l, n)
 	live := func() uint64 {

@@ -1,0 +1,46 @@
+# tiptoe: build test bench lint demo, and the long campaigns.
+GO ?= go
+# A clone owned by somebody else has no history that git would tell.
+VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
+
+.PHONY: build test bench lint demo docs fuzz sim-long kill-marathon accept-long clean help
+
+build: ## bin/tiptoe
+	$(GO) build -trimpath -buildvcs=$(VCS) -o bin/tiptoe ./cmd/tiptoe
+
+test: ## everything that must hold, in some minutes (scripts/test.sh)
+	@bash scripts/test.sh
+
+bench: ## tiptoe beside Colly and wget2 on a simulated web; ARGS="--rounds 5"
+	$(GO) run ./bench/run $(ARGS)
+
+lint: ## gofmt, go vet, staticcheck (from a module of its own, tools/)
+	@test -z "$$(gofmt -l bench cmd internal scripts)" || { gofmt -l bench cmd internal scripts; exit 1; }
+	$(GO) vet ./...
+	cd bench/colly && $(GO) vet ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+
+demo: build ## a little web on this machine, crawled with the live view
+	bin/tiptoe demo
+
+docs: ## rewrite what is generated: docs/CONFIG.md, docs/live-view.svg
+	$(GO) test ./cmd/tiptoe -run 'Test_the_configuration_document' -update
+	$(GO) test ./internal/tui -run 'TestThePictureInTheDocsIsTheView' -update
+
+fuzz: ## every fuzz target, FUZZTIME=30s each; ONLY=robots picks some
+	@bash scripts/fuzz.sh
+
+sim-long: ## whole crawls in virtual time, seed after seed; ARGS="-for 8h"
+	$(GO) run ./scripts/simlong $(ARGS)
+
+kill-marathon: ## kill -9 and resume, again and again, on real sockets; ARGS="-for 8h"
+	$(GO) run ./scripts/killmarathon $(ARGS)
+
+accept-long: ## the acceptance tests with the figures of the promises
+	TIPTOE_KILLS=20 TIPTOE_MEMORY=full $(GO) test -count=1 -v -timeout 60m ./internal/acceptance
+
+clean:
+	rm -rf bin
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16

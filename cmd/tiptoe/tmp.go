@@ -1,5 +1,0 @@
-package main
-
-type pagesCmd struct{}
-type linksCmd struct{}
-type exportCmd struct{}

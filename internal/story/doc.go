@@ -1,0 +1,25 @@
+// Package story answers: what does a rate-limited server see of tiptoe, from
+// the first request to the pace it settles on?
+//
+// It has no code of its own. The project began with a crawl that went wrong:
+// 22 workers, 500 URLs, and a server that answered 429 to most of them. Its
+// tests tell that story again with a good end, on real sockets, and every
+// number in it is counted by the server:
+//
+//	story_test.go    22 workers on 500 URLs of a host with a limit; a host
+//	                 beside it that must not notice
+//	nginx_test.go    the same with nginx's limit_req, a rate limiter that
+//	                 nobody here wrote, with and without room for bursts; a
+//	                 second crawl starts from what the first has learned
+//	proof_test.go    the least gap, the most in flight and the blocks, from
+//	                 the server's books, over redirects, robots.txt, sitemaps,
+//	                 retries and kill -9
+//
+// A limit of one request a second needs many minutes to be learned and proved.
+// Those runs are chosen by TIPTOE_STORY=full (make story); without it the
+// limits of 5 and 20 requests a second are run. The days that need no socket
+// are in package sim, in virtual time.
+//
+// Everything stays on loopback. nginx missing means skipped, or failed when
+// CI=true (package testenv).
+package story

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# make test: install what the tests stand on, then check everything.
+#
+# Besides Go, some tests drive real things: nginx serving real documentation
+# trees, a C compiler for the race detector. As root on Debian this script
+# installs what is missing. Elsewhere it says in one sentence what is missing
+# and what is left out because of it; with CI=true that is a failure instead,
+# because a check that did not run must not look like one that passed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false" # a clone owned by somebody else has no history to stamp
+docs=/usr/share/doc # python3-doc and rust-doc: the real sites that are crawled
+
+ci=false
+case "${CI:-}" in true | True | TRUE | 1) ci=true ;; esac
+
+begun=$SECONDS
+say() { printf '\n==> [%3ds] %s\n' "$((SECONDS - begun))" "$*"; }
+
+command -v go >/dev/null || PATH="$PATH:/usr/local/go/bin"
+command -v go >/dev/null || { echo "Go is not installed; tiptoe needs the version named in go.mod." >&2; exit 1; }
+
+have() { command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ]; }
+
+compiles() { echo '#include <stdlib.h>' | "${CC:-gcc}" -x c -fsyntax-only - 2>/dev/null; }
+
+# what is missing: a Debian package, and the sentence for who cannot install it
+missing() {
+  compiles || echo "gcc|A C compiler with its headers (gcc, libc6-dev) is missing: tests run without the race detector."
+  have nginx || echo "nginx-light|nginx is missing: the crawl of a real site is left out."
+  for tree in python3-doc rust-doc; do
+    [ -e "$docs/$tree/html/index.html" ] || echo "$tree|The documentation tree $tree is missing: the crawl of a real site is left out."
+  done
+  true
+}
+
+# Packages must not start services of their own: what this script starts, it stops.
+policy=/usr/sbin/policy-rc.d
+placed=false
+cleanup() { if $placed; then rm -f "$policy"; fi; }
+trap cleanup EXIT
+
+install() {
+  export DEBIAN_FRONTEND=noninteractive
+  if ! [ -e "$policy" ]; then
+    placed=true
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+  fi
+  # Slim images leave out /usr/share/doc; the trees we crawl live there.
+  local options=(-q -y --no-install-recommends -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3 -o "DPkg::Options::=--path-include=$docs/*")
+  apt-get update -q -o Acquire::Retries=3 && apt-get install "${options[@]}" "$@" || return 1
+  case "$(missing)" in
+  *-doc\|*) # installed earlier, without the files
+    apt-get install "${options[@]}" --reinstall python3-doc rust-doc $(dpkg-query -W -f '${Package}\n' 'python3.*-doc') || return 1
+    ;;
+  esac
+}
+
+gaps=$(missing)
+if [ -n "$gaps" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  packages=$(cut -d'|' -f1 <<<"$gaps")
+  case "$packages" in *gcc*) packages="$packages libc6-dev" ;; esac
+  say "installing" $packages
+  # shellcheck disable=SC2086 # one word a package
+  install $packages </dev/null || echo "The packages could not be installed." >&2
+  gaps=$(missing)
+fi
+if [ -n "$gaps" ]; then
+  echo
+  cut -d'|' -f2 <<<"$gaps" >&2
+  if $ci; then
+    echo "CI=true: nothing may be left out, so this is a failure." >&2
+    exit 1
+  fi
+fi
+
+race=-race
+case "$gaps" in *gcc*) race= ;; esac
+if [ -n "$race" ]; then export CGO_ENABLED=1; fi
+
+say "gofmt"
+unformatted=$(gofmt -l bench cmd internal scripts)
+if [ -n "$unformatted" ]; then
+  printf 'not as gofmt writes it:\n%s\n' "$unformatted" >&2
+  exit 1
+fi
+
+say "go vet ./..."
+go vet ./...
+
+# Two packages run apart and without the race detector: the simulation, which
+# is single-threaded and long, so the detector would find nothing and triple
+# its time; and the acceptance tests, which watch another process and measure
+# its memory and processor time, so nothing else should run beside them.
+rest=$(go list ./... | grep -vE '/internal/(sim|acceptance)$')
+failed=false
+
+say "go test $race, all but the simulation and the acceptance tests"
+# shellcheck disable=SC2086 # one word a package
+go test $race -timeout 7m $rest </dev/null || failed=true
+
+say "go test ./internal/sim"
+go test -timeout 5m ./internal/sim </dev/null || failed=true
+
+say "go test ./internal/acceptance"
+go test -timeout 10m ./internal/acceptance </dev/null || failed=true
+
+say "done"
+if $failed; then
+  echo "Some tests failed; they are marked FAIL above." >&2
+  exit 1
+fi
+if [ -n "$gaps" ]; then echo "All tests passed that could run here; see the sentences at the top."; else echo "All tests passed."; fi
