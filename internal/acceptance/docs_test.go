@@ -25,6 +25,9 @@ var trees = []struct {
 func Test_a_real_documentation_tree_is_fetched_whole_and_no_page_twice(t *testing.T) {
 	for _, tree := range trees {
 		t.Run(tree.name, func(t *testing.T) {
+			if raceDetector && tree.least > 1000 {
+				t.Skip("the plain walk of a large tree takes minutes under the race detector; run this test without -race")
+			}
 			testenv.NeedPath(t, filepath.Join(tree.root, "index.html"))
 			server := startNginx(t, tree.root, "")
 			dir := filepath.Join(t.TempDir(), "data")

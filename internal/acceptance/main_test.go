@@ -8,6 +8,11 @@ import (
 	"testing"
 )
 
+// raceDetector says that these tests were built with it. It does not reach the
+// tiptoe command, which is built as users build it, but makes the tests' own
+// work several times slower.
+var raceDetector bool
+
 // binary is the tiptoe command, as users build it.
 var binary string
 

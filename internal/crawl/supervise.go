@@ -125,7 +125,9 @@ func (r *Run) finish(ctx context.Context, status ledger.Status, reason string) (
 	if _, err := e.sched.Commit(ctx, &frontier.Batch{}, now); err != nil {
 		return sum, err
 	}
-	if status == ledger.Completed && sum.ParkedURLs == 0 {
+	// What is parked or set aside may be released later, and then the seen set
+	// says what was already fetched.
+	if status == ledger.Completed && sum.ParkedURLs == 0 && r.trapped() == 0 {
 		if err := e.cfg.Store.DropCrawl(ctx, r.fc.ID); err != nil {
 			return sum, err
 		}
@@ -138,6 +140,12 @@ func (r *Run) finish(ctx context.Context, status ledger.Status, reason string) (
 	delete(e.runs, r.fc.ID)
 	e.mu.Unlock()
 	return sum, nil
+}
+
+func (r *Run) trapped() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.outcomes[outcome.Trap]
 }
 
 // writeParked gives every URL of a parked host a row that says so. They stay

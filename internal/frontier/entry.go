@@ -77,6 +77,10 @@ type Entry struct {
 	FoundOn   string    // the URL that named it; empty for seeds
 	Chain     []string  // earlier hops of this redirect chain, oldest first
 
+	// Again queues it although it was seen: it was set aside then, and has
+	// been released since. Not stored.
+	Again bool
+
 	reserved bool // its page was taken from the budget by this process
 }
 

@@ -41,7 +41,7 @@ func (m *memStore) Commit(_ context.Context, b *Batch) ([]Entry, error) {
 	var added []Entry
 	for _, e := range b.Add {
 		mark := Mark{e.Crawl, e.Fingerprint()}
-		if m.seen[mark]++; m.seen[mark] > 1 {
+		if m.seen[mark]++; m.seen[mark] > 1 && !e.Again {
 			continue
 		}
 		m.lastID++

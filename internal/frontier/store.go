@@ -32,7 +32,7 @@ type Note struct {
 
 // Batch is what one Commit applies: all of it or nothing.
 type Batch struct {
-	Add    []Entry // queued if (Crawl, URL) was not seen before; ID is ignored
+	Add    []Entry // queued if (Crawl, URL) was not seen before, or Again is set; ID is ignored
 	Mark   []Mark  // seen, not queued
 	Ack    []Ref   // done: leaves the queue; an unknown Ref is no error
 	Update []Entry // still queued, with new Tries/NotBefore; one that is not queued stays gone

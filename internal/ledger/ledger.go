@@ -33,6 +33,7 @@
 package ledger
 
 import (
+	"strings"
 	"time"
 
 	"tiptoe/internal/outcome"
@@ -176,6 +177,36 @@ type Request struct {
 	InFlight int           // including this one, at the start
 	Cap      int
 	Error    string
+
+	Granted    time.Time // when its permit was granted
+	GapWhy     string    // what GapOwed was for
+	AskedUntil time.Time // the answer asked for quiet until then; zero if it did not
+	RetryAt    time.Time // its URL is tried again, not before; zero if it is not
+	RetryWhy   string    // what RetryAt waits for
+}
+
+// NotSent ends the cause of a request that never reached the wire.
+const NotSent = ", not sent"
+
+// Sent reports whether the request reached the wire.
+func (r *Request) Sent() bool { return !strings.HasSuffix(r.Cause, NotSent) }
+
+// Replayed is a request with what else the ledger knows about its URL: what a
+// replay of the log judges it by.
+type Replayed struct {
+	Request
+	HasPage     bool
+	PageOutcome outcome.Outcome
+	PageError   string
+	Robots      RobotsDecision // of the page
+	RetryAfter  string         // the header of a throttled answer, as it was sent
+}
+
+// Settings are what a crawl worked with from a time on.
+type Settings struct {
+	Crawl int64
+	Since time.Time
+	Spec  []byte // JSON
 }
 
 // Domain is what was learned about one host, for people and later crawls.

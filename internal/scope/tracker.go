@@ -165,6 +165,16 @@ func (t *Tracker) Release(pattern string) bool {
 	return true
 }
 
+// Trust keeps a pattern out of quarantine from the start: it was released in
+// an earlier life of the crawl.
+func (t *Tracker) Trust(pattern string) {
+	e := t.entry([]byte(pattern))
+	if !e.isPinned() {
+		t.pinned++
+	}
+	e.Reason, e.Released = "", true
+}
+
 func (t *Tracker) quarantined(key []byte, u weburl.URL) Verdict {
 	e := t.patterns.get(key)
 	if e == nil || e.Reason == "" {

@@ -99,7 +99,7 @@ func (s *Store) order(p *plan, b *frontier.Batch, batch *pebble.Batch) (added []
 	s.reserved = reserved
 	s.nextID.Store(next + uint64(len(added)))
 	for i := range p.offers {
-		if o := &p.offers[i]; o.fresh {
+		if o := &p.offers[i]; o.fresh && !(o.again && o.set.look(o.fp)) {
 			s.remember(o.set, o.fp)
 		}
 	}
@@ -114,6 +114,10 @@ func (s *Store) decide(p *plan) error {
 		o := &p.offers[i]
 		if crawls[o.crawl] != o.set {
 			return notOpen(o.crawl)
+		}
+		if o.again {
+			o.fresh = p.local.add(p.offers, i)
+			continue
 		}
 		if o.known || o.set.look(o.fp) || !p.local.add(p.offers, i) {
 			continue

@@ -29,6 +29,7 @@ type offer struct {
 	set      *seenSet
 	from, to int  // its value in plan.values
 	known    bool // seen before, for certain
+	again    bool // to be queued although it was seen
 	fresh    bool // decided: new
 }
 
@@ -64,6 +65,9 @@ func (p *plan) prepare(s *Store, b *frontier.Batch) error {
 		o, err := newOffer(crawls, e.Crawl, e.Fingerprint())
 		if err != nil {
 			return err
+		}
+		if e.Again {
+			o.known, o.again = false, true
 		}
 		if !o.known {
 			o.from = len(p.values)

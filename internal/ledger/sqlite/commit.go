@@ -39,7 +39,8 @@ var (
 	putLinks = "INSERT INTO page_links (page_id, targets) VALUES (?1, ?2) ON CONFLICT (page_id) DO UPDATE SET targets = excluded.targets"
 
 	putRequest = `INSERT OR REPLACE INTO requests (crawl_id, permit, pace_group, kind, cause, outcome, status,
-		started_us, ended_us, gap_owed_us, in_flight, cap, fp, url, error) VALUES (` + placeholders(15) + ")"
+		started_us, ended_us, gap_owed_us, in_flight, cap, fp, url, error,
+		granted_us, gap_why, asked_until_us, retry_at_us, retry_why) VALUES (` + placeholders(20) + ")"
 
 	putEvidence = `INSERT OR REPLACE INTO evidence_log (crawl_id, fp, type, at_ms, url, content, metadata, confidence)
 		VALUES (` + placeholders(8) + ")"
@@ -293,6 +294,11 @@ func (e *encoder) putRequests(c *sqlite.Conn, b *ledger.Batch) error {
 		w.fp(r.FP)
 		w.url(url)
 		w.text(r.Error)
+		w.us(r.Granted)
+		w.whole(r.GapWhy)
+		w.us(r.AskedUntil)
+		w.us(r.RetryAt)
+		w.whole(r.RetryWhy)
 		if err := step(s); err != nil {
 			return err
 		}

@@ -53,9 +53,47 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 }
 
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
-// settings and start stay as they were created.
+// settings and start stay as they were created. Settings that differ from the
+// last ones are remembered beside them, from Updated on.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
-	return l.write(ctx, func(c *sqlite.Conn) error { return updateCrawl(c, crawl) })
+	return l.write(ctx, func(c *sqlite.Conn) error {
+		if err := updateCrawl(c, crawl); err != nil || len(crawl.Spec) == 0 || crawl.Updated.IsZero() {
+			return err
+		}
+		s, err := c.Prepare(`INSERT OR REPLACE INTO crawl_settings (crawl_id, since_ms, spec)
+			SELECT ?1, ?2, ?3 WHERE ?3 <> coalesce(
+				(SELECT spec FROM crawl_settings WHERE crawl_id = ?1 ORDER BY since_ms DESC LIMIT 1),
+				(SELECT spec FROM crawls WHERE id = ?1), '')`)
+		if err != nil {
+			return err
+		}
+		b := binder{s: s}
+		b.int(crawl.ID)
+		b.int(crawl.Updated.UnixMilli())
+		b.must(string(crawl.Spec))
+		return step(s)
+	})
+}
+
+// Settings returns what every crawl worked with and from when on, the oldest
+// first.
+func (l *Ledger) Settings(ctx context.Context) ([]ledger.Settings, error) {
+	var all []ledger.Settings
+	err := l.read(ctx, func(c *sqlite.Conn) error {
+		s, err := c.Prepare(`SELECT id, coalesce(started_ms, 0) AS since, spec FROM crawls
+			UNION ALL SELECT crawl_id, since_ms, spec FROM crawl_settings ORDER BY 2, 1`)
+		if err != nil {
+			return err
+		}
+		return each(s, func(r scanner) error {
+			all = append(all, ledger.Settings{Crawl: r.int(), Since: r.ms(), Spec: []byte(r.text())})
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	return all, nil
 }
 
 func updateCrawl(c *sqlite.Conn, crawl *ledger.Crawl) error {

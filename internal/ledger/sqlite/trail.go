@@ -66,11 +66,10 @@ func (l *Ledger) requests(ctx context.Context, crawl int64, yield func(ledger.Re
 		n := min(len(permits), chunkRows)
 		chunk := make([]ledger.Request, 0, n)
 		err = l.read(ctx, func(c *sqlite.Conn) error {
-			s, err := c.Prepare(`SELECT crawl_id, permit, pace_group, kind, cause, outcome, status, started_us, ended_us,
-				gap_owed_us, in_flight, cap, fp, url, error FROM requests WHERE crawl_id = ?1 AND permit = ?2`)
+			s, err := c.Prepare("SELECT " + requestColumns + " FROM requests AS r WHERE crawl_id = ?1 AND permit = ?2")
 			for i := 0; err == nil && i < n; i++ {
 				err = each(bindInts(s, crawl, permits[i]), func(r scanner) error {
-					chunk = append(chunk, scanRequest(r))
+					chunk = append(chunk, scanRequest(&r))
 					return nil
 				})
 			}
@@ -86,10 +85,14 @@ func (l *Ledger) requests(ctx context.Context, crawl int64, yield func(ledger.Re
 	return err
 }
 
-func scanRequest(r scanner) ledger.Request {
+const requestColumns = `r.crawl_id, r.permit, r.pace_group, r.kind, r.cause, r.outcome, r.status, r.started_us, r.ended_us,
+	r.gap_owed_us, r.in_flight, r.cap, r.fp, r.url, r.error, r.granted_us, r.gap_why, r.asked_until_us, r.retry_at_us, r.retry_why`
+
+func scanRequest(r *scanner) ledger.Request {
 	return ledger.Request{Crawl: r.int(), Permit: uint64(r.int()), Group: r.text(), Kind: r.text(), Cause: r.text(),
 		Outcome: r.outcome(), Status: int(r.int()), Started: r.us(), Ended: r.us(), GapOwed: r.durUS(),
-		InFlight: int(r.int()), Cap: int(r.int()), FP: r.fp(), URL: r.text(), Error: r.text()}
+		InFlight: int(r.int()), Cap: int(r.int()), FP: r.fp(), URL: r.text(), Error: r.text(),
+		Granted: r.us(), GapWhy: r.text(), AskedUntil: r.us(), RetryAt: r.us(), RetryWhy: r.text()}
 }
 
 // LinksTo finds the pages that link to any of the targets, which are low

@@ -1,0 +1,131 @@
+package acceptance
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"tiptoe/internal/outcome"
+	"tiptoe/internal/webfarm"
+)
+
+// kills is how often the crawl is killed, and how many pages it has.
+func kills(t *testing.T) (times, pages int) {
+	t.Helper()
+	n, err := strconv.Atoi(os.Getenv("TIPTOE_KILLS"))
+	switch {
+	case os.Getenv("TIPTOE_KILLS") == "":
+		return 5, 3_000
+	case err != nil || n < 1:
+		t.Fatalf("TIPTOE_KILLS=%s is not a number of kills", os.Getenv("TIPTOE_KILLS"))
+	}
+	return n, 10_000
+}
+
+// seeded prints the seed of a test's draws, or takes the one from the
+// environment, so that a failure can be had again.
+func seeded(t *testing.T) (uint64, *rand.Rand) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("TIPTOE_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("TIPTOE_SEED: %v", err)
+		}
+	}
+	t.Logf("TIPTOE_SEED=%d", seed)
+	return seed, rand.New(rand.NewPCG(seed, 1))
+}
+
+func Test_kill_9_at_random_instants_loses_no_page_and_repeats_at_most_what_was_in_hand(t *testing.T) {
+	const workers = 16
+	times, pages := kills(t)
+	seed, draw := seeded(t)
+	const hosts = 4
+	farm, err := webfarm.Start(webfarm.Config{
+		Seed: seed, Hosts: hosts, Pages: pages / hosts, Links: 12, CrossHost: 0.3, Redirects: 0.05, ClosedLinks: true, Sitemap: true,
+		Latency: 20 * time.Millisecond, Jitter: 10 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(farm.Close)
+	crawl := []string{"crawl", farm.Seeds()[0], "--delay", "0", "--per-host", "8", "--workers", strconv.Itoa(workers), "--resolve", farm.Resolve()[0]}
+
+	// What an uninterrupted crawl finds, and how long it takes.
+	whole := filepath.Join(t.TempDir(), "whole")
+	began := time.Now()
+	p := start(t, whole, crawl...)
+	if code := p.wait(5 * time.Minute); code != 0 {
+		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+	}
+	took := time.Since(began)
+	books := farm.Books()
+	if books.Missing != 0 || books.Duplicates != 0 {
+		t.Fatalf("uninterrupted: %d pages missing, %d served twice", books.Missing, books.Duplicates)
+	}
+	needed := books.Requests
+
+	// The longest waits together take as long as that crawl, so it cannot be
+	// done before the last kill.
+	farm.Reset()
+	dir := filepath.Join(t.TempDir(), "killed")
+	args := crawl
+	for n := range times {
+		instant := time.Duration(draw.Float64() * float64(took) / float64(times))
+		p := start(t, dir, args...)
+		select {
+		case <-p.ended:
+			t.Fatalf("run %d ended by itself with %d; tiptoe said:\n%s", n+1, p.cmd.ProcessState.ExitCode(), p.stderr)
+		case <-time.After(instant):
+		}
+		if !p.kill() {
+			t.Fatalf("run %d was not killed; tiptoe said:\n%s", n+1, p.stderr)
+		}
+		if resumable(dir) {
+			args = []string{"resume", "--workers", strconv.Itoa(workers)}
+		}
+	}
+	p = start(t, dir, args...)
+	if code := p.wait(5 * time.Minute); code != 0 {
+		t.Fatalf("exit code %d after the last kill; tiptoe said:\n%s", code, p.stderr)
+	}
+
+	found := pagesOf(t, dir)
+	sameSet(t, "the killed crawl", "the uninterrupted one", ends(found), ends(pagesOf(t, whole)))
+	var expected, ok []string
+	for u := range farm.URLs() {
+		expected = append(expected, u)
+	}
+	for u, page := range found {
+		if page.Outcome == outcome.OK && page.Kind == "page" {
+			ok = append(ok, u)
+		}
+	}
+	sameSet(t, "the killed crawl", "the farm", set(ok), set(expected))
+
+	books = farm.Books()
+	again := books.Requests - needed
+	t.Logf("%d kills of a crawl of %d pages that takes %s: %d requests, %d more than without kills (at most %d allowed), of these robots.txt %d, sitemaps %d; ledger: %s",
+		times, pages, took.Round(10*time.Millisecond), books.Requests, again, workers*times, books.Robots-hosts, books.Sitemaps-hosts, tally(found))
+	if again > int64(workers*times) {
+		t.Errorf("%d requests were repeated; %d kills with %d workers allow %d", again, times, workers, workers*times)
+	}
+	if books.Closed != 0 {
+		t.Errorf("%d requests into what robots.txt closes", books.Closed)
+	}
+}
+
+// resumable reports whether a crawl was killed late enough to have left
+// something to go on with.
+func resumable(dir string) bool {
+	for _, name := range []string{"ledger.db", "frontier"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package acceptance
+
+func init() { raceDetector = true }
