@@ -89,22 +89,24 @@ fi
 say "go vet ./..."
 go vet ./...
 
-# Two packages run apart and without the race detector: the simulation, which
+# Some packages run apart and without the race detector: the simulation, which
 # is single-threaded and long, so the detector would find nothing and triple
-# its time; and the acceptance tests, which watch another process and measure
-# its memory and processor time, so nothing else should run beside them.
-rest=$(go list ./... | grep -vE '/internal/(sim|acceptance)$')
+# its time; and the tests that watch another process and measure its pace, its
+# memory and its processor time, so nothing else should run beside them.
+apart=$(go list ./... | grep -E '/internal/(acceptance|story)$')
+rest=$(go list ./... | grep -vE '/internal/(sim|acceptance|story)$')
 failed=false
 
-say "go test $race, all but the simulation and the acceptance tests"
+say "go test $race, all but the simulation and the tests that measure"
 # shellcheck disable=SC2086 # one word a package
 go test $race -timeout 7m $rest </dev/null || failed=true
 
 say "go test ./internal/sim"
 go test -timeout 5m ./internal/sim </dev/null || failed=true
 
-say "go test ./internal/acceptance"
-go test -timeout 10m ./internal/acceptance </dev/null || failed=true
+say "go test, the built program on real servers, one package after the other"
+# shellcheck disable=SC2086
+go test -p 1 -timeout 10m $apart </dev/null || failed=true
 
 say "done"
 if $failed; then

@@ -27,7 +27,7 @@ func (c *demoCmd) Help() string {
   tiptoe demo --max-urls 50
   tiptoe demo --list
 
-A dozen hosts on this machine, each with a character: healthy, slow, rate-limited with Retry-After, with a Crawl-delay, flaky, closed by robots.txt, redirecting, an endless calendar, broken links, dead. Nothing leaves the machine.`
+A dozen hosts on this machine, each with a character: healthy, slow, rate-limited with Retry-After, with a Crawl-delay, flaky, closed by robots.txt, redirecting, an endless calendar, broken links, dead. Nothing leaves the machine, and every flag of a crawl can be tried here.`
 }
 
 func (c *demoCmd) Run(st *streams) error {

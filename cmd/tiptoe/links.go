@@ -11,7 +11,7 @@ import (
 type linksCmd struct {
 	Broken    bool   `help:"URLs that lead nowhere: 404, 5xx, no answer, redirect loop, ... (the default)" xor:"what"`
 	Redirects bool   `help:"URLs that redirect, with the chain to the end." xor:"what"`
-	From      int    `help:"Linking pages named for each URL; 0 is all." default:"10" placeholder:"N"`
+	From      int    `help:"Linking pages named for each URL; 0 is all." default:"10"`
 	JSON      bool   `help:"One JSON object a line."`
 	Status    string `help:"HTTP status: 404, 4xx, 500-599, or none for no answer." placeholder:"S" group:"Filters"`
 	Host      string `help:"Host of the URL, with its port; * stands for anything." placeholder:"H" group:"Filters"`

@@ -23,7 +23,7 @@ type resumeCmd struct {
 	PerHost  *int           `help:"Requests in flight per host." placeholder:"N" group:"Politeness"`
 	Delay    *config.Delay  `help:"Least time between request starts on one host: 500ms, or a random 200ms-500ms." placeholder:"D" group:"Politeness"`
 	Auth     []string       `help:"A URL with user name and password, for the host in it; passwords are never stored. Repeatable." sep:"none" placeholder:"URL" group:"Requests"`
-	Proxy    *string        `help:"Another http, https or socks5 proxy; '' is none." placeholder:"URL" group:"Requests"`
+	Proxy    *string        `help:"Another http, https or socks5 proxy; an empty one is none." placeholder:"URL" group:"Requests"`
 	Resolve  []string       `help:"Connect to this address for a host, besides those of the beginning; repeatable." sep:"none" placeholder:"HOST:PORT:ADDR" group:"Requests"`
 
 	config.Data

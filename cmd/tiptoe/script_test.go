@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			env.Values["webs"] = map[string]*web{}
+			env.Values["webs"] = &sync.Map{}
 			env.Values["jobs"] = map[string]*job{}
 			env.Setenv("LANG", "C.UTF-8")
 			return nil

@@ -46,7 +46,7 @@ func (s *session) run(open opener) error {
 	term := tui.Detect(s.st.out, os.Getenv)
 	showLive := term.Live && !s.log.Quiet && !s.log.JSON
 	if showLive {
-		s.live = tui.NewLive(tui.LiveOptions{Source: s.status, Stop: s.stop, Force: leave, Out: s.st.out, Terminal: term})
+		s.live = tui.NewLive(tui.LiveOptions{Source: s.status, Stop: s.stop, Force: s.leave, Out: s.st.out, Terminal: term})
 	}
 	if s.log.JSON {
 		s.events = tui.NewJSON(s.st.out)
@@ -180,7 +180,10 @@ func (s *session) stopFor(reason string) {
 }
 
 // leave ends the process at once; everything acknowledged is on disk.
-func leave() { os.Exit(exitPartial) }
+func (s *session) leave() {
+	fmt.Fprintln(s.st.err, "Left at once; tiptoe resume"+dirFlag(s.settings.Dir)+" goes on from here.")
+	os.Exit(exitPartial)
+}
 
 // abandon gives the terminal back, if a view has it, and leaves.
 func (s *session) abandon() {
@@ -191,7 +194,7 @@ func (s *session) abandon() {
 		case <-time.After(time.Second):
 		}
 	}
-	leave()
+	s.leave()
 }
 
 // watchSignals stops gently at the first Ctrl+C or SIGTERM and leaves at the

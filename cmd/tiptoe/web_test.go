@@ -32,7 +32,7 @@ type web struct {
 	dir   string
 	addr  string
 	rules []rule
-	webs  map[string]*web
+	webs  *sync.Map // by name: those that the script has started
 	end   context.Context
 
 	mu   sync.Mutex
@@ -49,7 +49,7 @@ type seen struct {
 
 func cmdWeb(ts *testscript.TestScript, neg bool, args []string) {
 	want(ts, !neg && (len(args) == 1 || len(args) == 2), "web NAME [DIR]")
-	webs := ts.Value("webs").(map[string]*web)
+	webs := ts.Value("webs").(*sync.Map)
 	end, stop := context.WithCancel(context.Background())
 	w := &web{dir: ts.MkAbs(args[len(args)-1]), webs: webs, end: end, more: make(chan struct{})}
 	ts.Check(w.readRules())
@@ -60,7 +60,7 @@ func cmdWeb(ts *testscript.TestScript, neg bool, args []string) {
 	over := make(chan struct{})
 	go func() { defer close(over); _ = srv.Serve(ln) }()
 	ts.Defer(func() { stop(); srv.Close(); <-over })
-	webs[args[0]] = w
+	webs.Store(args[0], w)
 	name := strings.ToUpper(args[0])
 	ts.Setenv(name, "http://"+w.addr)
 	ts.Setenv(name+"_PORT", strconv.Itoa(ln.Addr().(*net.TCPAddr).Port))
@@ -156,18 +156,19 @@ func (w *web) obey(rw http.ResponseWriter, r *http.Request, ru rule, tail string
 
 func (w *web) expand(s string) string {
 	s = strings.ReplaceAll(s, `\e`, "\x1b")
-	for name, other := range w.webs {
-		s = strings.ReplaceAll(s, "{"+strings.ToUpper(name)+"}", "http://"+other.addr)
-	}
+	w.webs.Range(func(name, other any) bool {
+		s = strings.ReplaceAll(s, "{"+strings.ToUpper(name.(string))+"}", "http://"+other.(*web).addr)
+		return true
+	})
 	return s
 }
 
 func webOf(ts *testscript.TestScript, name string) *web {
-	w := ts.Value("webs").(map[string]*web)[name]
-	if w == nil {
+	w, ok := ts.Value("webs").(*sync.Map).Load(name)
+	if !ok {
 		ts.Fatalf("there is no web %q", name)
 	}
-	return w
+	return w.(*web)
 }
 
 func cmdRequests(ts *testscript.TestScript, neg bool, args []string) {

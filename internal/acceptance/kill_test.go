@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tiptoe/internal/app"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/webfarm"
 )
@@ -119,13 +121,14 @@ func Test_kill_9_at_random_instants_loses_no_page_and_repeats_at_most_what_was_i
 	}
 }
 
-// resumable reports whether a crawl was killed late enough to have left
-// something to go on with.
+// resumable reports whether there is a crawl to go on with: one that is killed
+// before that is started again, as a person would.
 func resumable(dir string) bool {
-	for _, name := range []string{"ledger.db", "frontier"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return false
-		}
+	l, err := app.OpenLedger(dir)
+	if err != nil {
+		return false
 	}
-	return true
+	defer l.Close()
+	all, err := l.Crawls(context.Background())
+	return err == nil && len(all) > 0
 }

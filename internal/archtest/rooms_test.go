@@ -19,7 +19,7 @@ var layers = []struct {
 	{"policy", "it is pure: values in, values out, so that it can be tested and simulated without a world around it",
 		[]string{"internal/robots", "internal/politeness", "internal/limits", "internal/scope", "internal/extract", "internal/sitemap"}},
 	{"machinery", "it calls policy and serves the crawl; the stores stay replaceable because nothing here knows another's insides",
-		[]string{"internal/fetch", "internal/frontier", "internal/frontier/pebblestore", "internal/frontier/redisstore",
+		[]string{"internal/fetch", "internal/group", "internal/frontier", "internal/frontier/pebblestore", "internal/frontier/redisstore",
 			"internal/ledger", "internal/ledger/sqlite", "internal/ledger/postgres"}},
 	{"one crawl", "crawl is the only place that knows the order of steps, and it knows nothing of jobs, screens and commands",
 		[]string{"internal/crawl"}},
@@ -40,7 +40,7 @@ var layers = []struct {
 var scaffolding = map[string]bool{
 	"internal/webfarm": true, "internal/webfarm/books": true, "internal/webfarm/wire": true, "internal/webfarm/cmd/webfarm": true,
 	"internal/hostile": true, "internal/sim": true, "internal/demo": true, "internal/testenv": true, "internal/archtest": true,
-	"internal/acceptance": true, "internal/frontier/frontiertest": true, "internal/ledger/ledgertest": true,
+	"internal/acceptance": true, "internal/story": true, "internal/frontier/frontiertest": true, "internal/ledger/ledgertest": true,
 	"internal/tui/fakecrawl": true, "internal/tui/cmd/tuidemo": true, "bench/bare": true, "bench/run": true, "scripts/simlong": true, "scripts/killmarathon": true,
 }
 

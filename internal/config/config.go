@@ -17,7 +17,7 @@ import (
 
 // Data says where results live.
 type Data struct {
-	DataDir string `help:"Folder for the frontier and the ledger." default:"tiptoe-data" env:"TIPTOE_DATA_DIR" placeholder:"DIR" type:"path" group:"Storage"`
+	DataDir string `help:"Folder for the frontier and the ledger; by default tiptoe-data." default:"tiptoe-data" env:"TIPTOE_DATA_DIR" placeholder:"DIR" type:"path" group:"Storage"`
 }
 
 // Logging says what is told, and how.
@@ -50,7 +50,7 @@ type Web struct {
 	Delay        *Delay        `help:"Least time between request starts on one host: 500ms, or a random 200ms-500ms. (polite: 200ms-500ms)" env:"TIPTOE_DELAY" placeholder:"D" group:"Politeness"`
 	LatencyDelay float64       `help:"Also wait this many times the host's response time; 0 is off." default:"0" env:"TIPTOE_LATENCY_DELAY" group:"Politeness"`
 	Retries      int           `help:"More tries for a URL that was throttled, denied or failed." default:"3" env:"TIPTOE_RETRIES" group:"Politeness"`
-	RobotsPolicy string        `help:"When robots.txt cannot be read: rfc9309 stays away, open goes on. (polite: rfc9309)" enum:"rfc9309,open," default:"" env:"TIPTOE_ROBOTS_POLICY" group:"Politeness"`
+	RobotsPolicy string        `help:"When robots.txt cannot be read: rfc9309 stays away, open goes on. (polite: rfc9309)" enum:"rfc9309,open," default:"" placeholder:"P" env:"TIPTOE_ROBOTS_POLICY" group:"Politeness"`
 	IgnoreRobots bool          `help:"Do not read robots.txt at all. Only for sites that are yours." env:"TIPTOE_IGNORE_ROBOTS" group:"Politeness"`
 	RelNofollow  string        `help:"Links marked rel=nofollow: follow or skip." default:"follow" enum:"follow,skip" env:"TIPTOE_REL_NOFOLLOW" group:"Politeness"`
 	UserAgent    string        `help:"User-Agent header; its product token is what robots.txt rules are matched with." default:"${user_agent}" env:"TIPTOE_USER_AGENT" group:"Requests"`

@@ -181,8 +181,17 @@ func (e *Engine) knowledge(ctx context.Context, group string) (politeness.State,
 			return st, fmt.Errorf("read what was learned of %s: %w", group, err)
 		}
 	}
-	if st.Learned > 0 {
-		e.log.Info("starting from what was learned", "host", group, "delay", st.Learned, "learned_at", st.Updated)
-	}
 	return st, nil
+}
+
+// remembered says that a host is not met for the first time.
+func (e *Engine) remembered(group string, stored, st politeness.State) {
+	if st.Learned > 0 {
+		e.log.Info("starting from what was learned", "host", group, "delay", st.Learned.Round(time.Millisecond),
+			"was", stored.Learned, "learned_at", stored.Updated.Format(time.RFC3339))
+	}
+	if st.BlockedUntil.After(e.cfg.Now()) {
+		e.log.Info("still waiting as an earlier crawl was told to", "host", group,
+			"until", st.BlockedUntil.Format(time.RFC3339), "because", st.BlockWhy.String())
+	}
 }

@@ -35,10 +35,10 @@ func (e *Engine) digest(r *Run, w *frontier.Work, h *Hop, v politeness.Verdict) 
 	}()
 	rec.request(r, w, h)
 	en := &w.Entry
+	r.warnDelay(en.URL, &w.Decision)
 	o := h.Outcome(h.Ended)
 	if o == outcome.Throttled {
-		rec.evidence = append(rec.evidence, r.evidence(en, "throttled", 1, h.Ended, map[string]any{
-			"status": h.Status, "retryAfter": h.Header.Get("Retry-After"), "try": en.Tries + 1}))
+		rec.evidence = append(rec.evidence, r.throttled(en, h))
 	}
 	if o == outcome.Cancelled {
 		rec.update = en
@@ -72,6 +72,7 @@ func (e *Engine) digest(r *Run, w *frontier.Work, h *Hop, v politeness.Verdict) 
 		e.warnSource(pg)
 	}
 	e.firstOfOrigin(r, en, w.Decision, h.Ended, rec)
+	e.groupAll(rec.adds)
 	rec.end(en, pg)
 	return rec
 }
@@ -166,7 +167,7 @@ func (e *Engine) digestRedirect(r *Run, en *frontier.Entry, h *Hop, pg *ledger.P
 		return
 	}
 	next := frontier.Entry{
-		Crawl: en.Crawl, Group: e.cfg.GroupOf(target.HostKey()), Prio: en.Prio, Kind: en.Kind, Via: frontier.ViaRedirect,
+		Crawl: en.Crawl, Group: e.groupNow(target.HostKey()), Prio: en.Prio, Kind: en.Kind, Via: frontier.ViaRedirect,
 		URL: target.String(), Depth: en.Depth, Hops: en.Hops + 1,
 		TrustPrivate: h.Private || r.isSeedHost(target.HostKey()),
 		FoundOn:      en.URL, Chain: append(slices.Clone(en.Chain), en.URL),
@@ -199,7 +200,7 @@ func (e *Engine) digestSitemap(r *Run, en *frontier.Entry, h *Hop, pg *ledger.Pa
 			continue
 		}
 		add := frontier.Entry{
-			Crawl: en.Crawl, Group: e.cfg.GroupOf(u.HostKey()), Via: frontier.ViaSitemap, URL: u.String(),
+			Crawl: en.Crawl, Group: e.groupNow(u.HostKey()), Via: frontier.ViaSitemap, URL: u.String(),
 			TrustPrivate: h.Private || r.isSeedHost(u.HostKey()), FoundOn: en.URL,
 		}
 		if se.Index {
@@ -244,19 +245,28 @@ func (e *Engine) firstOfOrigin(r *Run, en *frontier.Entry, d frontier.Decision, 
 			continue
 		}
 		rec.adds = append(rec.adds, frontier.Entry{
-			Crawl: en.Crawl, Group: e.cfg.GroupOf(s.HostKey()), Prio: prioSitemapFile, Kind: frontier.KindSitemap, Via: via,
+			Crawl: en.Crawl, Group: e.groupNow(s.HostKey()), Prio: prioSitemapFile, Kind: frontier.KindSitemap, Via: via,
 			URL: s.String(), TrustPrivate: en.TrustPrivate && s.HostKey() == u.HostKey() || r.isSeedHost(s.HostKey()),
 			FoundOn: origin + "/robots.txt",
 		})
 	}
 }
 
-// refuse writes down a URL that robots.txt does not let us fetch.
+// refuse writes down a URL that robots.txt does not let us fetch, or that is
+// only to be counted: that one stays without an outcome.
 func (e *Engine) refuse(r *Run, w *frontier.Work, at time.Time) *Record {
 	rec := &Record{run: r}
+	r.warnDelay(w.Entry.URL, &w.Decision)
 	pg := r.page(&w.Entry, at, w.Decision)
 	pg.Outcome, pg.Error = w.Decision.Outcome, w.Decision.Error
 	e.firstOfOrigin(r, &w.Entry, w.Decision, at, rec)
+	e.groupAll(rec.adds)
+	if w.Decision.Allowed {
+		pg.Outcome = outcome.Pending
+		ref := w.Entry.Ref()
+		rec.ack, rec.pages = &ref, append(rec.pages, *pg)
+		return rec
+	}
 	rec.end(&w.Entry, pg)
 	return rec
 }
@@ -267,12 +277,19 @@ func (rec *Record) request(r *Run, w *frontier.Work, h *Hop) {
 	q := ledger.Request{
 		Crawl: int64(r.ID), Permit: p.ID, Group: p.Group, Started: h.Started, Ended: h.Ended,
 		Status: h.Status, Outcome: h.Outcome(h.Ended), GapOwed: p.Owed, InFlight: p.InFlight, Cap: p.Cap, Cause: "first",
+		Granted: p.Granted, GapWhy: p.OwedWhy.String(),
+	}
+	if !h.asked.IsZero() {
+		q.AskedUntil, q.AskedAfter = h.asked, p.GrantedBefore
 	}
 	if w.Kind == frontier.Robots {
 		q.URL, q.Kind, q.Cause = w.Task.URL, "robots", "robots"
 		q.FP = weburl.FromCanonical(q.URL).Fingerprint()
 	} else {
 		q.URL, q.Kind, q.FP = w.Entry.URL, w.Entry.Kind.String(), w.Entry.Fingerprint()
+		if v := h.verdict; v.Retry && v.Why != politeness.WhyNone {
+			q.RetryAt, q.RetryWhy = v.NotBefore, v.Why.String()
+		}
 		switch {
 		case w.Entry.Tries > 0:
 			q.Cause = "retry"
@@ -282,8 +299,8 @@ func (rec *Record) request(r *Run, w *frontier.Work, h *Hop) {
 	}
 	if h.Err != nil {
 		q.Error = h.Err.Error()
-		if h.Timing.Wire.IsZero() && h.Err.Outcome != outcome.Cancelled {
-			q.Cause += ", not sent"
+		if h.Timing.Wire.IsZero() {
+			q.Cause += ledger.NotSent
 		}
 	}
 	rec.requests = append(rec.requests, q)

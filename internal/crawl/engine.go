@@ -30,6 +30,7 @@ import (
 	"tiptoe/internal/fetch"
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/limits"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/politeness"
 )
@@ -65,6 +66,8 @@ type Config struct {
 	HalfLife     time.Duration
 
 	// GroupOf names the pace group of a host key; nil means the host itself.
+	// It may wait for a name server when it is first asked for a host, and
+	// must give the same answer ever after.
 	GroupOf func(hostKey string) string
 
 	// Throttled is told of every change of a host's learned delay; optional.
@@ -79,6 +82,8 @@ type Engine struct {
 	sched  *frontier.Scheduler
 	parse  chan struct{}
 	tokens *tokens
+	asks   bool // hosts are grouped by somebody who may have to be asked
+	counts limits.Counters
 	out    chan *Record
 	bufs   sync.Pool
 	scans  sync.Pool
@@ -105,11 +110,12 @@ func New(cfg Config) *Engine {
 	if cfg.SlowCommit <= 0 {
 		cfg.SlowCommit = 500 * time.Millisecond
 	}
-	if cfg.GroupOf == nil {
+	asks := cfg.GroupOf != nil
+	if !asks {
 		cfg.GroupOf = func(h string) string { return h }
 	}
 	e := &Engine{
-		cfg: cfg, log: cfg.Log,
+		cfg: cfg, log: cfg.Log, asks: asks,
 		parse:  make(chan struct{}, cfg.Parsers),
 		tokens: newTokens(cfg.Workers),
 		out:    make(chan *Record, cfg.Workers),
@@ -121,10 +127,13 @@ func New(cfg Config) *Engine {
 		Shards: cfg.Shards, RobotSlots: cfg.RobotSlots, MemoryURLs: cfg.MemoryURLs,
 		ReadyHosts: cfg.ReadyHosts, HalfLife: cfg.HalfLife, Rand: cfg.Rand, Now: cfg.Now,
 		RestartedAt: cfg.RestartedAt, RestartRules: cfg.RestartRules,
-		Knowledge: e.knowledge,
+		Knowledge: e.knowledge, Remembered: e.remembered,
 	})
 	return e
 }
+
+// Counters are what metrics read [OBS-2].
+func (e *Engine) Counters() *limits.Counters { return &e.counts }
 
 // Scheduler gives simulations and status views the scheduler itself.
 func (e *Engine) Scheduler() *frontier.Scheduler { return e.sched }

@@ -72,7 +72,7 @@ func (k *linker) link(l *extract.Link) {
 	k.fresh++
 	host := u.HostKey()
 	k.rec.adds = append(k.rec.adds, frontier.Entry{
-		Crawl: k.en.Crawl, Group: k.e.cfg.GroupOf(host), Prio: prioOf(depth), Kind: frontier.KindPage, Via: frontier.ViaLink,
+		Crawl: k.en.Crawl, Group: k.e.groupNow(host), Prio: prioOf(depth), Kind: frontier.KindPage, Via: frontier.ViaLink,
 		URL: u.String(), Depth: uint16(min(depth, 65535)),
 		TrustPrivate: k.private || k.r.isSeedHost(host), FoundOn: k.en.URL,
 	})

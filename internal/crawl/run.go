@@ -12,6 +12,7 @@ import (
 
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/limits"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/politeness"
 	"tiptoe/internal/robots"
@@ -32,6 +33,11 @@ type Run struct {
 	product string
 	policy  robots.Policy
 	rules   *scope.Rules
+
+	overrides  *robots.Overrides
+	pageBudget limits.Budget
+	timeBudget limits.Budget
+
 	tracker tracker
 	started time.Time
 	used    atomic.Int64 // pages taken from the budget
@@ -46,6 +52,7 @@ type Run struct {
 	classes   [6]int64
 	outcomes  map[outcome.Outcome]int64
 	rate      rate
+	clamped   map[string]bool // hosts whose Crawl-delay was too long and said to be
 
 	poke    chan struct{}
 	stop    chan stopRequest
@@ -58,6 +65,7 @@ type stopRequest struct {
 	reason string
 	status ledger.Status
 	grace  time.Duration
+	budget string // the budget that is spent; empty if another reason ends it
 }
 
 // Start opens a new crawl in ledger and frontier and queues its seeds.
@@ -83,11 +91,12 @@ func (e *Engine) Start(ctx context.Context, spec Spec, onPage func(PageEvent)) (
 	for _, s := range spec.Seeds {
 		u := weburl.FromCanonical(s)
 		b.Add = append(b.Add, frontier.Entry{
-			Crawl: frontier.CrawlID(r.ID), Group: e.cfg.GroupOf(u.HostKey()), Prio: prioHome,
+			Crawl: frontier.CrawlID(r.ID), Group: e.groupNow(u.HostKey()), Prio: prioHome,
 			Kind: frontier.KindPage, Via: frontier.ViaSeed, URL: s, TrustPrivate: true,
 		})
 	}
 	b.Add = append(b.Add, r.sourceSeeds()...)
+	e.groupAll(b.Add)
 	if _, err := e.sched.Commit(ctx, &b, now); err != nil {
 		return nil, fmt.Errorf("queue seeds: %w", err)
 	}
@@ -114,7 +123,10 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	for o, n := range counts {
 		tally(&row.Counters, o, n)
 	}
-	row.Status, row.Reason, row.Ended = ledger.Running, "", time.Time{}
+	row.Status, row.Reason, row.Ended, row.Updated = ledger.Running, "", time.Time{}, e.cfg.Now()
+	if row.Spec, err = json.Marshal(spec); err != nil {
+		return nil, err
+	}
 	r, err := e.open(ctx, row, spec, onPage)
 	if err != nil {
 		return nil, err
@@ -151,12 +163,15 @@ func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, onPage f
 	if err := r.openScope(); err != nil {
 		return nil, err
 	}
+	if r.overrides, err = spec.RobotsRules.Parse(); err != nil {
+		return nil, err
+	}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.fc = &frontier.Crawl{
 		ID: frontier.CrawlID(row.ID), IgnoreRobots: spec.IgnoreRobots,
 		Rules: politeness.Rules{DelayMin: spec.DelayMin, DelayMax: spec.DelayMax, PerHost: spec.PerHost,
 			Adaptive: spec.Adaptive, LatencyFactor: spec.LatencyFactor, MaxRetries: spec.MaxRetries},
-		Decide: r.decide, Reserve: r.reserve,
+		Decide: r.decide, Overrule: r.overrule, Reserve: r.reserve, CountOnly: spec.CountOnly,
 	}
 	e.mu.Lock()
 	e.runs[r.fc.ID] = r
@@ -221,6 +236,10 @@ func (r *Run) decide(c *frontier.RobotsCopy, url string) frontier.Decision {
 	a := m.Check(weburl.FromCanonical(url).RequestURI())
 	d.Allowed, d.Rule, d.Line, d.Confidence = a.Allowed, a.Rule, a.Line, conf
 	d.CrawlDelay, _ = m.CrawlDelay()
+	if o, ok := r.overrule(url); ok {
+		d.Allowed, d.Rule, d.Line, d.Confidence = o.Allowed, o.Rule, 0, 1
+		return d
+	}
 	if c.File == nil && c.Unreachable {
 		d.Unreachable = true
 		if !a.Allowed {
@@ -305,6 +324,12 @@ func (r *Run) skip(rec *Record, u weburl.URL, from *frontier.Entry, via frontier
 func (r *Run) evidence(en *frontier.Entry, typ string, conf float64, at time.Time, content map[string]any) ledger.Evidence {
 	return ledger.Evidence{Crawl: r.ID, URL: en.URL, FP: en.Fingerprint(), Type: typ, Confidence: conf, At: at,
 		Content: jsonText(content), Metadata: jsonText(map[string]any{"url": en.URL})}
+}
+
+// throttled keeps what a server that asked us to slow down asked for.
+func (r *Run) throttled(en *frontier.Entry, h *Hop) ledger.Evidence {
+	return r.evidence(en, "throttled", 1, h.Ended, map[string]any{
+		"status": h.Status, "retryAfter": h.Header.Get("Retry-After"), "try": en.Tries + 1})
 }
 
 func jsonText(v any) string {

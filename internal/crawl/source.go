@@ -59,7 +59,7 @@ func (r *Run) sourceSeeds() []frontier.Entry {
 				return
 			}
 			out = append(out, frontier.Entry{
-				Crawl: frontier.CrawlID(r.ID), Group: r.e.cfg.GroupOf(u.HostKey()), Prio: prioHome,
+				Crawl: frontier.CrawlID(r.ID), Group: r.e.groupNow(u.HostKey()), Prio: prioHome,
 				Kind: frontier.KindSource, Via: frontier.ViaSource, URL: u.String(), TrustPrivate: true,
 			})
 		}
@@ -217,7 +217,7 @@ func (e *Engine) digestSource(r *Run, en *frontier.Entry, h *Hop, pg *ledger.Pag
 			return
 		}
 		rec.adds = append(rec.adds, frontier.Entry{
-			Crawl: en.Crawl, Group: e.cfg.GroupOf(u.HostKey()), Prio: prioSource, Kind: frontier.KindPage, Via: frontier.ViaSource,
+			Crawl: en.Crawl, Group: e.groupNow(u.HostKey()), Prio: prioSource, Kind: frontier.KindPage, Via: frontier.ViaSource,
 			URL: u.String(), Depth: uint16(depth), TrustPrivate: r.isSeedHost(u.HostKey()), FoundOn: en.URL,
 		})
 	}

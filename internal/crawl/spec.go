@@ -30,7 +30,9 @@ type Spec struct {
 	CCEndpoint    string              `json:"cc_endpoint,omitempty"`
 	RobotsPolicy  string              `json:"robots_policy"` // rfc9309, open
 	IgnoreRobots  bool                `json:"ignore_robots,omitempty"`
-	RelNofollow   string              `json:"rel_nofollow"` // follow, skip
+	RobotsRules   *RulesFile          `json:"robots_rules,omitempty"` // the operator's own, above robots.txt
+	CountOnly     bool                `json:"count_only,omitempty"`   // read robots.txt and sitemaps, fetch no page
+	RelNofollow   string              `json:"rel_nofollow"`           // follow, skip
 	MaxBody       int64               `json:"max_body"`
 	Timeout       time.Duration       `json:"timeout"`
 	MaxRedirects  int                 `json:"max_redirects"`

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"tiptoe/internal/fetch"
@@ -35,7 +37,9 @@ type Hop struct {
 	SitemapErr error
 	Found      *found // of an outside index
 
-	buf *[]byte // Body's memory, to be returned to the pool
+	buf     *[]byte            // Body's memory, to be returned to the pool
+	verdict politeness.Verdict // what the answer means for its URL
+	asked   time.Time          // the server asked for quiet until then
 }
 
 // Outcome classifies the hop.
@@ -84,7 +88,14 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 		Header:  r.header,
 		MaxBody: r.Spec.MaxBody,
 		Timeout: r.Spec.Timeout,
-		OnWire:  func(at time.Time) { e.sched.OnWire(w.Permit, e.cfg.Now()) },
+	}
+	// The log and the host's clocks must speak of the same instant, or the log
+	// could not prove what the clocks did.
+	var wire atomic.Pointer[time.Time]
+	req.OnWire = func(time.Time) {
+		at := e.cfg.Now()
+		wire.Store(&at)
+		e.sched.OnWire(w.Permit, at)
 	}
 	var trust bool
 	if w.Kind == frontier.Robots {
@@ -111,6 +122,7 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 	resp, err := e.cfg.Fetcher.Do(ctx, req)
 	if err != nil {
 		h.fail(err)
+		h.onWire(wire.Load())
 		h.Ended = e.cfg.Now()
 		return h
 	}
@@ -120,7 +132,7 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 	}
 	switch streams := w.Kind == frontier.Fetch && resp.Status == http.StatusOK; {
 	case streams && w.Entry.Kind == frontier.KindSitemap:
-		e.readSitemap(r, resp, h)
+		e.readSitemap(r, &w.Entry, resp, h)
 	case streams && w.Entry.Kind == frontier.KindSource:
 		e.readSource(resp, h)
 	default:
@@ -128,11 +140,20 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 	}
 	resp.Close()
 	h.Timing, h.WireSize = resp.Timing(), resp.WireBytes()
-	if !h.Timing.Wire.IsZero() {
-		h.Started = e.cfg.Now().Add(-time.Since(h.Timing.Wire))
-	}
+	h.onWire(wire.Load())
 	h.Ended = e.cfg.Now()
 	return h
+}
+
+// onWire notes when the request was written; nil if it never was.
+func (h *Hop) onWire(at *time.Time) {
+	if at == nil {
+		return
+	}
+	h.Started = *at
+	if h.Timing.Wire.IsZero() {
+		h.Timing.Wire = *at
+	}
 }
 
 func (h *Hop) fail(err error) {
@@ -164,13 +185,19 @@ func (h *Hop) bodyError(err error) {
 	h.fail(err)
 }
 
-// readSitemap parses while it downloads and stops both at the page budget.
-func (e *Engine) readSitemap(r *Run, resp *fetch.Response, h *Hop) {
+// readSitemap parses while it downloads and stops both at the page budget: one
+// new page more than it, so that the crawl knows that it left something out.
+func (e *Engine) readSitemap(r *Run, en *frontier.Entry, resp *fetch.Response, h *Hop) {
 	counted := &countingReader{r: resp.Body}
-	left := r.budgetLeft()
+	base := weburl.NewBase(weburl.FromCanonical(en.URL))
+	left, fresh := r.budgetLeft(), int64(0)
 	_, h.SitemapErr = sitemap.Parse(counted, func(se sitemap.Entry) bool {
 		h.Entries = append(h.Entries, se)
-		return int64(len(h.Entries)) < left
+		u, err := base.Resolve(strings.TrimSpace(se.Loc))
+		if err == nil && r.rules.Judge(u, 1).OK && !e.cfg.Store.Seen(en.Crawl, u.Fingerprint()) {
+			fresh++
+		}
+		return fresh <= left
 	})
 	h.Size = counted.n
 	if counted.err != nil && counted.err != io.EOF {
@@ -208,6 +235,9 @@ func (e *Engine) Answer(w *frontier.Work, h *Hop) *Record {
 	if w.Kind == frontier.Robots {
 		rec := &Record{run: r}
 		rec.request(r, w, h)
+		if h.Outcome(h.Ended) == outcome.Throttled {
+			rec.evidence = append(rec.evidence, r.throttled(&frontier.Entry{URL: w.Task.URL}, h))
+		}
 		e.robotsAnswer(r, w, h)
 		return rec
 	}
@@ -222,7 +252,21 @@ func (e *Engine) Refuse(w *frontier.Work) *Record { return e.refuse(e.runOf(w), 
 // release ends the permit with the hop's answer and logs what was learned.
 func (e *Engine) release(r *Run, w *frontier.Work, h *Hop) politeness.Verdict {
 	tries := int(w.Entry.Tries) + 1
-	v := e.sched.Release(w.Permit, h.Ended, h.answer(h.Ended, tries))
+	a := h.answer(h.Ended, tries)
+	v := e.sched.Release(w.Permit, h.Ended, a)
+	h.verdict, h.asked = v, a.RetryAfter
+	if a.RateLimit.After(h.asked) {
+		h.asked = a.RateLimit
+	}
+	if h.Status == http.StatusTooManyRequests {
+		e.counts.HTTP429.Add(1)
+	}
+	if v.Retry && w.Kind != frontier.Robots {
+		e.counts.Retries.Add(1)
+	}
+	if v.Withheld > 0 {
+		e.counts.ConcurrencyOverrides.Add(1)
+	}
 	if v.Raised || v.Reverted || v.Lowered || v.Parked {
 		st := e.sched.Clocks(w.Permit.Group)
 		if v.Raised || v.Reverted {
@@ -274,5 +318,8 @@ func (e *Engine) robotsAnswer(r *Run, w *frontier.Work, h *Hop) {
 		}
 	}
 	c.Expires = h.Ended.Add(robots.TTL(h.Header, h.Ended))
+	if c.Unreachable && r.ctx.Err() == nil {
+		e.log.Info("robots.txt cannot be read; trying again before any page", "url", t.URL, "because", c.Error)
+	}
 	e.sched.RobotsDone(t, c, h.Started, h.Ended)
 }

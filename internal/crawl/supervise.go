@@ -38,6 +38,7 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 	if r.Spec.Duration > 0 {
 		limit = time.After(r.Spec.Duration)
 	}
+	soon, sooner := r.budgetTimers()
 	end := stopRequest{}
 	stopping := false
 	begin := func(s stopRequest) {
@@ -52,24 +53,25 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 		}
 	}
 	for {
+		r.warnBudgets()
 		if !stopping && r.fc.Exhausted() {
-			return r.finish(ctx, ledger.Completed, "Nothing left to crawl")
+			return r.finish(ctx, stopRequest{status: ledger.Completed, reason: "Nothing left to crawl"})
 		}
 		if !stopping && r.limitReached() {
 			retry = time.After(retryGrace)
-			begin(stopRequest{reason: fmt.Sprintf("Reached max_urls limit of %d, stopping crawl", r.Spec.MaxURLs), status: ledger.Partial})
+			begin(r.pageLimit())
 		}
 		if stopping && !r.fc.InHand() && (end.grace > 0 || r.fc.Retrying() == 0) {
-			return r.finish(ctx, end.status, end.reason)
+			return r.finish(ctx, end)
 		}
 		select {
 		case <-r.poke:
 		case <-tick.C:
+		case <-soon:
+		case <-sooner:
 		case <-limit:
 			limit = nil
-			begin(stopRequest{status: ledger.Partial, grace: Grace,
-				reason: fmt.Sprintf("Reached duration limit of %gs (elapsed: %.1fs), stopping crawl",
-					r.Spec.Duration.Seconds(), r.e.cfg.Now().Sub(r.started).Seconds())})
+			begin(r.timeLimit())
 		case s := <-r.stop:
 			if stopping && s.grace > 0 && end.grace == 0 {
 				r.e.sched.Pause(r.fc)
@@ -82,7 +84,7 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 		case <-grace:
 			r.cancel()
 		case <-ctx.Done():
-			return r.finish(context.WithoutCancel(ctx), ledger.Partial, context.Cause(ctx).Error())
+			return r.finish(context.WithoutCancel(ctx), stopRequest{status: ledger.Partial, reason: context.Cause(ctx).Error()})
 		}
 	}
 }
@@ -99,8 +101,8 @@ func (r *Run) limitReached() bool {
 }
 
 // finish writes the end down and lets go of the crawl.
-func (r *Run) finish(ctx context.Context, status ledger.Status, reason string) (Summary, error) {
-	e := r.e
+func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
+	e, status, reason := r.e, end.status, end.reason
 	parkedURLs := r.fc.Parked()
 	if err := e.writeParked(ctx, r); err != nil {
 		return Summary{}, err
@@ -115,6 +117,9 @@ func (r *Run) finish(ctx context.Context, status ledger.Status, reason string) (
 		Remaining: r.fc.Pending() - parkedURLs, ParkedURLs: parkedURLs, Duration: now.Sub(row.Started),
 	}
 	b := &ledger.Batch{Crawls: []ledger.Crawl{row}}
+	if end.budget != "" {
+		b.Evidence = append(b.Evidence, r.spent(end.budget, sum.Remaining, now))
+	}
 	for _, ch := range e.sched.TakeChanged() {
 		b.Domains = append(b.Domains, domainRow(ch))
 	}

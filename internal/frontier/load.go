@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -104,7 +103,8 @@ func (sh *shard) loadedRobots(g *group, l loadRequest, c *RobotsCopy, now time.T
 		}
 		if now.Before(c.Expires) {
 			o.state, o.copy = originKnown, c
-			g.clocks.SetCrawlDelay(l.crawl.Decide(c, l.origin+"/").CrawlDelay)
+			o.delay = l.crawl.Decide(c, l.origin+"/").CrawlDelay
+			g.clocks.SetCrawlDelay(o.delay)
 			sh.unhold(g, o)
 		}
 	}
@@ -114,22 +114,21 @@ func (sh *shard) loadedRobots(g *group, l loadRequest, c *RobotsCopy, now time.T
 // readClocks finds what is known of a group's pace: the store's note, else
 // what the ledger learned in earlier crawls.
 func (s *Scheduler) readClocks(ctx context.Context, group string, now time.Time) (politeness.State, error) {
-	var st politeness.State
-	b, err := s.store.Note(ctx, group, clocksNoteName)
+	st, noted, err := ReadClocks(ctx, s.store, group)
 	if err != nil {
-		return st, fmt.Errorf("load clocks of %s: %w", group, err)
+		return st, err
 	}
-	if b != nil {
-		if err := json.Unmarshal(b, &st); err != nil {
-			return st, fmt.Errorf("load clocks of %s: %w", group, err)
-		}
-	} else if s.opt.Knowledge != nil {
+	if !noted && s.opt.Knowledge != nil {
 		if st, err = s.opt.Knowledge(ctx, group); err != nil {
 			return st, fmt.Errorf("load what was learned of %s: %w", group, err)
 		}
 	}
 	st.Clamp(now)
+	stored := st
 	st.Decay(now, s.opt.HalfLife)
+	if s.opt.Remembered != nil {
+		s.opt.Remembered(group, stored, st)
+	}
 	if !s.opt.RestartedAt.IsZero() {
 		st.AfterRestart(s.opt.RestartedAt, s.opt.RestartRules, s.rnd())
 	}

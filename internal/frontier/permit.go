@@ -18,6 +18,14 @@ type Crawl struct {
 	// lock, so it must be quick and must not call back.
 	Decide func(c *RobotsCopy, url string) Decision
 
+	// Overrule judges a URL by the operator's own rules alone, for a crawl
+	// that ignores robots.txt; optional, called like Decide.
+	Overrule func(url string) (Decision, bool)
+
+	// CountOnly hands pages out as refusals that robots allowed: the crawl
+	// reads robots.txt and sitemaps and fetches nothing else.
+	CountOnly bool
+
 	// Reserve takes one page from the budget, before the permit; false means
 	// it is spent. A page counts once, however often it is tried.
 	Reserve func() bool
@@ -71,6 +79,10 @@ type Permit struct {
 	Cap      int
 	Granted  time.Time
 
+	// GrantedBefore is set by Release: permits of the group up to this ID were
+	// granted before its answer could tell anything.
+	GrantedBefore uint64
+
 	g        *group
 	gap      time.Duration // owed to the next start
 	onWire   bool
@@ -84,7 +96,7 @@ const (
 	Nothing WorkKind = iota
 	Fetch            // Entry, under Permit
 	Robots           // Task, under Permit
-	Refuse           // Entry; Decision says why; no permit was needed
+	Refuse           // Entry; Decision says why, or it is only counted; no permit was needed
 	Load             // call Scheduler.Load with it
 )
 

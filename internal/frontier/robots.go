@@ -86,6 +86,7 @@ type origin struct {
 	by    *Crawl    // fetching: whose request it is; nil while the store is asked
 	held  []heldEntry
 	trust bool
+	delay time.Duration // the Crawl-delay that it asks for
 }
 
 type heldEntry struct {
@@ -161,6 +162,7 @@ func (s *Scheduler) RobotsDone(t RobotsTask, c *RobotsCopy, started, now time.Ti
 	o.state, o.copy, o.tries, o.wait = originKnown, c, 0, time.Time{}
 	if t.Crawl != nil && t.Crawl.Decide != nil {
 		d := t.Crawl.Decide(c, t.Origin+"/")
+		o.delay = d.CrawlDelay
 		g.clocks.SetCrawlDelay(d.CrawlDelay)
 		if t.Group == t.Owner {
 			g.clocks.Started(started, g.clocks.CrawlDelay)

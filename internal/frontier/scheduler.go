@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,6 +29,10 @@ type Options struct {
 
 	// Knowledge returns what earlier crawls learned about a group.
 	Knowledge func(ctx context.Context, group string) (politeness.State, error)
+
+	// Remembered is told what a group starts from, as it was stored and as
+	// its age leaves it; optional, called without locks.
+	Remembered func(group string, stored, now politeness.State)
 }
 
 // Scheduler decides what is fetched next. See the package comment.
@@ -222,6 +225,7 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 	s.inFlight.Add(-1)
 	p.Crawl.permits.Add(-1)
 	v := g.clocks.Finished(now, p.Crawl.Rules, a, s.rnd())
+	p.GrantedBefore = s.permits.Load()
 	sh.markDirty(g)
 	sh.markChanged(g)
 	switch {
@@ -348,9 +352,7 @@ func (s *Scheduler) takeNotes() []Note {
 		sh.notes = nil
 		for _, g := range sh.dirty {
 			g.dirty = false
-			if b, err := json.Marshal(&g.clocks); err == nil {
-				notes = append(notes, Note{Group: g.key, Name: clocksNoteName, Value: b})
-			}
+			notes = append(notes, ClocksNote(g.key, g.durable()))
 		}
 		sh.dirty = sh.dirty[:0]
 		sh.mu.Unlock()

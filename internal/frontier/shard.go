@@ -231,11 +231,18 @@ func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, con
 			return sh.askRobots(g, o, c, now)
 		}
 		d = c.Decide(rc, e.URL)
-		if !d.Allowed {
-			c.taken.Add(1)
-			return Work{Kind: Refuse, Entry: e, Decision: d}, go_
+		if d.Allowed {
+			o.delay = max(o.delay, d.CrawlDelay)
+			g.clocks.SetCrawlDelay(d.CrawlDelay)
 		}
-		g.clocks.SetCrawlDelay(d.CrawlDelay)
+	case c.Overrule != nil:
+		if o, ok := c.Overrule(e.URL); ok {
+			d = o
+		}
+	}
+	if !d.Allowed || c.CountOnly && e.Kind == KindPage {
+		c.taken.Add(1)
+		return Work{Kind: Refuse, Entry: e, Decision: d}, go_
 	}
 	if !e.reserved && e.Kind == KindPage && c.Reserve != nil {
 		if !c.Reserve() {

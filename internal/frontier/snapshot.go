@@ -183,7 +183,7 @@ func (s *Scheduler) TakeChanged() []Changed {
 		sh.mu.Lock()
 		for _, g := range sh.changed {
 			g.changed = false
-			out = append(out, Changed{g.key, g.clocks})
+			out = append(out, Changed{g.key, g.durable()})
 		}
 		sh.changed = sh.changed[:0]
 		sh.mu.Unlock()

@@ -181,6 +181,7 @@ type Request struct {
 	Granted    time.Time // when its permit was granted
 	GapWhy     string    // what GapOwed was for
 	AskedUntil time.Time // the answer asked for quiet until then; zero if it did not
+	AskedAfter uint64    // permits up to this one were granted before it asked
 	RetryAt    time.Time // its URL is tried again, not before; zero if it is not
 	RetryWhy   string    // what RetryAt waits for
 }

@@ -29,6 +29,7 @@ type Verdict struct {
 	Reverted  bool      // a probe failed
 	Parked    bool      // the host is to be parked now
 	Blocked   bool      // the block clock moved
+	Withheld  int       // slots that the learned delay took, or gave back [CON-1, CON-2]
 }
 
 // Finished takes an answer, moves the clocks, and says what becomes of the URL.
@@ -43,6 +44,7 @@ func (s *State) Finished(now time.Time, r Rules, a Answer, rnd float64) Verdict 
 	if a.Latency > 0 {
 		s.learnLatency(a.Latency)
 	}
+	before := s.Withheld(r)
 	switch {
 	case a.Outcome == outcome.Throttled:
 		s.throttled(now, r, a, &v)
@@ -55,6 +57,7 @@ func (s *State) Finished(now time.Time, r Rules, a Answer, rnd float64) Verdict 
 	default:
 		s.succeeded(now, a, &v)
 	}
+	v.Withheld = s.Withheld(r) - before
 	s.adaptWindow(r, a)
 	s.block(now, a.RetryAfter, WhyRetryAfter, &v)
 	s.block(now, a.RateLimit, WhyRateLimit, &v)

@@ -103,10 +103,11 @@ const (
 	WhyDenied         // 403s in a row
 	WhyBackoff        // only this URL's backoff
 	WhyRestart        // a crash may have hidden the last request's start
+	WhyOperator       // a person set the block by hand
 )
 
 var whys = [...]string{"", "base delay", "robots Crawl-delay", "learned delay", "response time",
-	"Retry-After", "rate-limit headers", "failures in a row", "repeated 403s", "retry backoff", "restart"}
+	"Retry-After", "rate-limit headers", "failures in a row", "repeated 403s", "retry backoff", "restart", "the operator"}
 
 func (w Why) String() string {
 	if int(w) < len(whys) {
@@ -153,10 +154,17 @@ func (s *State) Cap(r Rules) int {
 		}
 		n = min(n, max(1, int(w)))
 	}
-	if above := s.Learned - r.DelayMax; above > 0 {
-		n -= int(above / DelayPerSlot)
+	return max(n-s.Withheld(r), 1)
+}
+
+// Withheld returns how many of a crawl's slots the learned delay takes: one
+// for each 5 s above the base delay, and never the last [CON-1].
+func (s *State) Withheld(r Rules) int {
+	above := s.Learned - r.DelayMax
+	if above <= 0 {
+		return 0
 	}
-	return max(n, 1)
+	return min(int(above/DelayPerSlot), max(r.PerHost, 1)-1)
 }
 
 // ReadyAt returns when the next request may start and, if that is later than

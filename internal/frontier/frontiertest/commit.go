@@ -64,6 +64,25 @@ var commitChecks = []check{
 			h.same("the window", h.window(e.Crawl, e.Group), []frontier.Entry{e})
 		}
 	}},
+	{name: "a URL that was set aside is queued when it is released, and stays seen", run: func(h *harness) {
+		h.openCrawl(1)
+		e := page("a.example", "trap")
+		h.commit(&frontier.Batch{Mark: []frontier.Mark{{Crawl: 1, FP: e.Fingerprint()}}})
+		if added := h.add(e); len(added) != 0 {
+			h.Fatalf("a marked URL was queued: %+v", added)
+		}
+		e.Again = true
+		added := h.add(e, e)
+		if len(added) != 1 {
+			h.Fatalf("released into %d entries, want 1", len(added))
+		}
+		e.ID, e.Again = added[0].ID, false
+		h.same("the window", h.window(1, "a.example"), []frontier.Entry{e})
+		h.commit(&frontier.Batch{Ack: []frontier.Ref{e.Ref()}})
+		if added := h.add(e); len(added) != 0 {
+			h.Fatalf("it was queued again after it was done: %+v", added)
+		}
+	}},
 	{name: "an empty batch is no error", run: func(h *harness) {
 		if added := h.commit(&frontier.Batch{}); len(added) != 0 {
 			h.Fatalf("added %v", added)

@@ -40,7 +40,7 @@ var (
 
 	putRequest = `INSERT OR REPLACE INTO requests (crawl_id, permit, pace_group, kind, cause, outcome, status,
 		started_us, ended_us, gap_owed_us, in_flight, cap, fp, url, error,
-		granted_us, gap_why, asked_until_us, retry_at_us, retry_why) VALUES (` + placeholders(20) + ")"
+		granted_us, gap_why, asked_until_us, asked_after, retry_at_us, retry_why) VALUES (` + placeholders(21) + ")"
 
 	putEvidence = `INSERT OR REPLACE INTO evidence_log (crawl_id, fp, type, at_ms, url, content, metadata, confidence)
 		VALUES (` + placeholders(8) + ")"
@@ -297,6 +297,7 @@ func (e *encoder) putRequests(c *sqlite.Conn, b *ledger.Batch) error {
 		w.us(r.Granted)
 		w.whole(r.GapWhy)
 		w.us(r.AskedUntil)
+		w.intOrNull(int64(r.AskedAfter))
 		w.us(r.RetryAt)
 		w.whole(r.RetryWhy)
 		if err := step(s); err != nil {

@@ -86,13 +86,13 @@ func (l *Ledger) requests(ctx context.Context, crawl int64, yield func(ledger.Re
 }
 
 const requestColumns = `r.crawl_id, r.permit, r.pace_group, r.kind, r.cause, r.outcome, r.status, r.started_us, r.ended_us,
-	r.gap_owed_us, r.in_flight, r.cap, r.fp, r.url, r.error, r.granted_us, r.gap_why, r.asked_until_us, r.retry_at_us, r.retry_why`
+	r.gap_owed_us, r.in_flight, r.cap, r.fp, r.url, r.error, r.granted_us, r.gap_why, r.asked_until_us, r.asked_after, r.retry_at_us, r.retry_why`
 
 func scanRequest(r *scanner) ledger.Request {
 	return ledger.Request{Crawl: r.int(), Permit: uint64(r.int()), Group: r.text(), Kind: r.text(), Cause: r.text(),
 		Outcome: r.outcome(), Status: int(r.int()), Started: r.us(), Ended: r.us(), GapOwed: r.durUS(),
 		InFlight: int(r.int()), Cap: int(r.int()), FP: r.fp(), URL: r.text(), Error: r.text(),
-		Granted: r.us(), GapWhy: r.text(), AskedUntil: r.us(), RetryAt: r.us(), RetryWhy: r.text()}
+		Granted: r.us(), GapWhy: r.text(), AskedUntil: r.us(), AskedAfter: uint64(r.int()), RetryAt: r.us(), RetryWhy: r.text()}
 }
 
 // LinksTo finds the pages that link to any of the targets, which are low
