@@ -20,12 +20,15 @@ type client struct {
 	Insecure     bool     `json:"insecure,omitempty"`
 	HTTP1        bool     `json:"http1,omitempty"`
 	AllowPrivate bool     `json:"allow_private,omitempty"`
+	Group        string   `json:"group,omitempty"`  // what is paced together
+	Groups       []string `json:"groups,omitempty"` // the operator's own
 	Logins       []string `json:"logins,omitempty"` // hosts that had credentials
 }
 
 // remember puts the client's settings into the crawl's.
 func remember(s *crawl.Spec, w *config.Web) error {
-	k := client{Proxy: w.Proxy, Resolve: w.Resolve, Cookies: w.Cookies, Insecure: w.Insecure, HTTP1: !w.HTTP2, AllowPrivate: w.AllowPrivate}
+	k := client{Proxy: w.Proxy, Resolve: w.Resolve, Cookies: w.Cookies, Insecure: w.Insecure, HTTP1: !w.HTTP2, AllowPrivate: w.AllowPrivate,
+		Group: w.Group, Groups: w.Groups}
 	if u, err := url.Parse(w.Proxy); err != nil || u.User != nil {
 		k.Proxy, k.SecretProxy = "", true
 	}

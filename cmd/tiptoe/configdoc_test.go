@@ -72,7 +72,11 @@ func everyKey(t *testing.T, app *kong.Application) *config.File {
 	walk(app.Node)
 	var b strings.Builder
 	for name := range names {
-		fmt.Fprintf(&b, "%s: set\n", name)
+		value := "set"
+		if name == "groups" { // the one key whose value is a mapping
+			value = "{shared: [shop.example.org]}"
+		}
+		fmt.Fprintf(&b, "%s: %s\n", name, value)
 	}
 	path := filepath.Join(t.TempDir(), "every.yaml")
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {

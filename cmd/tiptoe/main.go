@@ -65,7 +65,10 @@ type cli struct {
 	Links   linksCmd   `cmd:"" help:"List broken links and where they are."`
 	Export  exportCmd  `cmd:"" help:"Write a crawl as jsonl, csv or sitemap.xml."`
 	Crawls  crawlsCmd  `cmd:"" help:"List the crawls in a data directory."`
+	Explain explainCmd `cmd:"" help:"Tell what became of one URL, why, and what it waits for."`
 	Audit   auditCmd   `cmd:"" help:"Prove from the log that every host was treated as promised."`
+	Plan    planCmd    `cmd:"" help:"Predict a crawl from robots.txt and sitemaps."`
+	Domains domainsCmd `cmd:"" help:"Show or change what was learned about hosts."`
 	Demo    demoCmd    `cmd:"" help:"Crawl a little web on this machine and watch."`
 	URL     urlCmd     `cmd:"" name:"url" help:"Show how URLs are normalised, or why they are refused."`
 	Extract extractCmd `cmd:"" help:"List the links of an HTML file."`

@@ -131,7 +131,7 @@ func (c *resumeCmd) settings(row ledger.Crawl, logins map[string]string) (crawl.
 		Profile: s.Profile, PerHost: &s.PerHost, Delay: &config.Delay{Min: s.DelayMin, Max: s.DelayMax},
 		UserAgent: s.UserAgent, Timeout: s.Timeout, MaxBody: config.Bytes(s.MaxBody),
 		Proxy: k.Proxy, Resolve: slices.Concat(c.Resolve, k.Resolve), Cookies: k.Cookies, Insecure: k.Insecure,
-		HTTP2: !k.HTTP1, AllowPrivate: k.AllowPrivate,
+		HTTP2: !k.HTTP1, AllowPrivate: k.AllowPrivate, Group: k.Group, Groups: k.Groups,
 	}
 	if c.Proxy != nil {
 		web.Proxy = *c.Proxy

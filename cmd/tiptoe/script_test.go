@@ -58,6 +58,7 @@ func TestScripts(t *testing.T) {
 			env.Values["webs"] = &sync.Map{}
 			env.Values["jobs"] = map[string]*job{}
 			env.Setenv("LANG", "C.UTF-8")
+			env.Setenv("GOVERNOR_ENABLED", "false") // a busy disk of the test machine is no news
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -136,7 +137,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	j := &job{cmd: exec.Command(path, args[2:]...), done: make(chan error, 1)}
 	j.cmd.Dir = ts.MkAbs(".")
-	for _, key := range []string{"PATH", "HOME", "TMPDIR", "LANG", "WORK"} {
+	for _, key := range []string{"PATH", "HOME", "TMPDIR", "LANG", "WORK", "GOVERNOR_ENABLED"} {
 		j.cmd.Env = append(j.cmd.Env, key+"="+ts.Getenv(key))
 	}
 	j.cmd.Stdout, j.cmd.Stderr = &j.out, &j.errOut

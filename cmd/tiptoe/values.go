@@ -96,6 +96,7 @@ func (s *settings) Resolve(ctx *kong.Context, parent *kong.Path, flag *kong.Flag
 	}
 	switch command := parent.Node().Name; {
 	case flag.Name == "data-dir" && command != "demo", command == "crawl":
+	case command == "plan" && (group == "Bounds" || group == "Politeness" || group == "Requests"): // those of a crawl
 	case (command == "resume" || command == "demo") && (group == groupMachine || group == groupOutput):
 	default:
 		return nil, nil

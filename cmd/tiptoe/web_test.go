@@ -155,7 +155,7 @@ func (w *web) obey(rw http.ResponseWriter, r *http.Request, ru rule, tail string
 }
 
 func (w *web) expand(s string) string {
-	s = strings.ReplaceAll(s, `\e`, "\x1b")
+	s = strings.NewReplacer(`\e`, "\x1b", `\c`, "\u009b").Replace(s) // what a text file should not hold itself
 	w.webs.Range(func(name, other any) bool {
 		s = strings.ReplaceAll(s, "{"+strings.ToUpper(name.(string))+"}", "http://"+other.(*web).addr)
 		return true

@@ -22,9 +22,11 @@ import (
 	"time"
 
 	"tiptoe/internal/config"
+	"tiptoe/internal/control"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/fetch"
 	"tiptoe/internal/frontier/pebblestore"
+	"tiptoe/internal/group"
 	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/politeness"
 )
@@ -45,6 +47,7 @@ type App struct {
 	Log    *slog.Logger
 
 	stopProfiles func()
+	control      *control.Server
 }
 
 // Settings is all that Open needs.
@@ -121,8 +124,27 @@ func Open(s Settings) (_ *App, err error) {
 		d := s.Web.EffectiveDelay()
 		cfg.RestartRules = politeness.Rules{DelayMin: d.Min, DelayMax: d.Max}
 	}
+	if cfg.GroupOf, err = groupOf(s.Web, a.Client); err != nil {
+		return nil, err
+	}
 	a.Engine = crawl.New(cfg)
+	a.serveControl()
 	return a, nil
+}
+
+// groupOf is who says what is paced together; nil if every host is by itself.
+func groupOf(w config.Web, c *fetch.Client) (func(string) string, error) {
+	named, err := w.NamedGroups()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case w.Group == "ip":
+		return group.New(named, c.Addrs).Of, nil
+	case len(named) > 0:
+		return group.New(named, nil).Of, nil
+	}
+	return nil, nil
 }
 
 func newClient(s Settings) (*fetch.Client, error) {
@@ -156,6 +178,9 @@ func newClient(s Settings) (*fetch.Client, error) {
 // Close closes what is open, in order.
 func (a *App) Close() error {
 	var errs []error
+	if a.control != nil {
+		errs = append(errs, a.control.Close())
+	}
 	if a.Client != nil {
 		a.Client.Close()
 	}

@@ -349,14 +349,16 @@ func (a *auditor) checkRefused(g *group, row *ledger.Replayed) {
 	}
 }
 
-// turnedAway: the page's row says that nothing was requested. Depth alone is no
-// refusal of the URL: it may have been found less deep since, and be on its way.
+// turnedAway: the page's row says that nothing was requested. A request whose
+// URL is to be tried again has not written the page's row yet: then the row may
+// be an earlier refusal that was lifted, by a shorter way to the URL or by hand.
 func turnedAway(row *ledger.Replayed) bool {
+	if !row.RetryAt.IsZero() || row.Outcome == outcome.Cancelled {
+		return false
+	}
 	switch row.PageOutcome {
-	case outcome.Trap, outcome.Budget:
+	case outcome.Trap, outcome.Budget, outcome.Scope:
 		return true
-	case outcome.Scope:
-		return !depthRule(row.PageError)
 	}
 	return false
 }

@@ -182,7 +182,3 @@ func retryAfter(header string, at, understood time.Time) time.Time {
 	t, _ := fetch.RetryAfter(http.Header{"Retry-After": {header}}, at)
 	return t
 }
-
-// depthRule recognises the rule of package scope that is about the way to a
-// URL, not about the URL.
-func depthRule(rule string) bool { return strings.HasPrefix(rule, "depth ") }

@@ -52,6 +52,9 @@ type Web struct {
 	Retries      int           `help:"More tries for a URL that was throttled, denied or failed." default:"3" env:"TIPTOE_RETRIES" group:"Politeness"`
 	RobotsPolicy string        `help:"When robots.txt cannot be read: rfc9309 stays away, open goes on. (polite: rfc9309)" enum:"rfc9309,open," default:"" placeholder:"P" env:"TIPTOE_ROBOTS_POLICY" group:"Politeness"`
 	IgnoreRobots bool          `help:"Do not read robots.txt at all. Only for sites that are yours." env:"TIPTOE_IGNORE_ROBOTS" group:"Politeness"`
+	RobotsRules  string        `help:"File with your own rules on top of robots.txt, one a line: allow or disallow, host, regular expression on path and query." env:"TIPTOE_ROBOTS_RULES" placeholder:"FILE" group:"Politeness"`
+	Group        string        `help:"What is paced together: each host, or all hosts with one ip address." default:"host" enum:"host,ip" env:"TIPTOE_GROUP" group:"Politeness"`
+	Groups       []string      `help:"Hosts that you know to be one server, paced together; repeatable, in the config file a mapping of names to lists." env:"TIPTOE_GROUPS" sep:"none" placeholder:"NAME=HOST,HOST" group:"Politeness"`
 	RelNofollow  string        `help:"Links marked rel=nofollow: follow or skip." default:"follow" enum:"follow,skip" env:"TIPTOE_REL_NOFOLLOW" group:"Politeness"`
 	UserAgent    string        `help:"User-Agent header; its product token is what robots.txt rules are matched with." default:"${user_agent}" env:"TIPTOE_USER_AGENT" group:"Requests"`
 	Header       []string      `short:"H" help:"Extra request header, as 'Name: value'; repeatable." env:"TIPTOE_HEADERS" sep:"none" placeholder:"H" group:"Requests"`

@@ -49,7 +49,16 @@ func ReadFile(path string, named bool) (*File, error) {
 			return nil, fmt.Errorf("%s:%d: key %q is set twice", path, m.Content[i].Line, m.Content[i].Value)
 		}
 		f.lines[key] = m.Content[i].Line
-		switch v := m.Content[i+1]; v.Kind {
+		v := m.Content[i+1]
+		if key == groupsKey {
+			list, err := readGroups(path, v)
+			if err != nil {
+				return nil, err
+			}
+			f.values[key] = list
+			continue
+		}
+		switch v.Kind {
 		case yaml.ScalarNode:
 			f.values[key] = v.Value
 		case yaml.SequenceNode:

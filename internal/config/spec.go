@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -91,6 +92,15 @@ func Spec(w *Web, b *Bounds, seeds []Seed) (crawl.Spec, error) {
 		return s, fmt.Errorf("--user-agent: %q is not a header value; write something like \"mybot/1.0 (+https://example.com/bot)\"", s.UserAgent)
 	}
 	var err error
+	if s.RobotsRules, err = readRules(w.RobotsRules); err != nil {
+		return s, err
+	}
+	if _, err := w.NamedGroups(); err != nil {
+		return s, err
+	}
+	if w.Group == "ip" && w.Proxy != "" {
+		return s, errors.New("--group: with a proxy the addresses of hosts are not known here; name groups with --groups, or leave --proxy out")
+	}
 	if s.Headers, err = headers(w.Header); err != nil {
 		return s, err
 	}

@@ -155,14 +155,16 @@ func addCounters(a, b *ledger.Counters) {
 	a.Bytes += b.Bytes
 }
 
-func domainRow(ch frontier.Changed) ledger.Domain {
-	st := ch.Clocks
+func domainRow(ch frontier.Changed) ledger.Domain { return DomainRow(ch.Group, ch.Clocks) }
+
+// DomainRow is a group's clocks as the ledger keeps them.
+func DomainRow(group string, st politeness.State) ledger.Domain {
 	raw, err := json.Marshal(&st)
 	if err != nil {
 		raw = nil
 	}
 	return ledger.Domain{
-		Host: ch.Group, AdaptiveDelay: st.Learned, AdaptiveFloor: st.Floor, CrawlDelay: st.CrawlDelay, ProbeStep: st.Step,
+		Host: group, AdaptiveDelay: st.Learned, AdaptiveFloor: st.Floor, CrawlDelay: st.CrawlDelay, ProbeStep: st.Step,
 		ErrorStreak: st.ErrorStreak, SuccessStreak: st.SuccessStreak, ConsecutiveFailures: st.Failures,
 		NextAvailable: st.NextAvailable, BlockedUntil: st.BlockedUntil, BlockReason: st.BlockWhy.String(),
 		LastSuccess: st.LastSuccess, Updated: st.Updated, State: raw,

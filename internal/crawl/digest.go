@@ -172,6 +172,9 @@ func (e *Engine) digestRedirect(r *Run, en *frontier.Entry, h *Hop, pg *ledger.P
 		TrustPrivate: h.Private || r.isSeedHost(target.HostKey()),
 		FoundOn:      en.URL, Chain: append(slices.Clone(en.Chain), en.URL),
 	}
+	if e.cfg.Store.Seen(en.Crawl, target.Fingerprint()) {
+		return // it is on its way, or has its end, which a refusal must not replace
+	}
 	if en.Kind == frontier.KindPage {
 		if why, o := r.judge(target, int(en.Depth), h.Ended); o != outcome.Pending {
 			r.skip(rec, target, en, frontier.ViaRedirect, int(en.Depth), o, why, h.Ended)
@@ -321,6 +324,9 @@ func (rec *Record) end(en *frontier.Entry, pg *ledger.Page) {
 	}
 	rec.done = pg
 	tally(&rec.count, pg.Outcome, 1)
+	if old, ok := rec.run.takeRepeat(pg.FP); ok {
+		tally(&rec.count, old, -1)
+	}
 }
 
 // tally adds n ends of one kind to the summary's counters.

@@ -118,8 +118,9 @@ func New(cfg Config) *Engine {
 		cfg: cfg, log: cfg.Log, asks: asks,
 		parse:  make(chan struct{}, cfg.Parsers),
 		tokens: newTokens(cfg.Workers),
-		out:    make(chan *Record, cfg.Workers),
-		runs:   make(map[frontier.CrawlID]*Run),
+		// Each record has its token, so a send never waits.
+		out:  make(chan *Record, cfg.Workers),
+		runs: make(map[frontier.CrawlID]*Run),
 	}
 	e.bufs.New = func() any { b := make([]byte, 0, 64<<10); return &b }
 	e.scans.New = func() any { return new(extract.Scanner) }

@@ -30,11 +30,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	go func() {
 		defer close(committed)
 		if err := e.committer(ctx); err != nil {
-			cancel(err)
-			// Nothing can be written any more: let the workers end. Their
-			// URLs stay queued in the store.
-			for range e.out {
-			}
+			cancel(err) // what is not written stays queued in the store
 		}
 	}()
 	for i := range e.sched.Shards() {

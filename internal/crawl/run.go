@@ -44,6 +44,9 @@ type Run struct {
 
 	onPage func(PageEvent)
 
+	repeatMu sync.Mutex
+	repeats  map[weburl.Fingerprint]outcome.Outcome
+
 	mu        sync.Mutex
 	seedHosts map[string]bool
 	public    map[string]bool // hosts that answered from a public address
@@ -135,6 +138,9 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 		r.outcomes[o] += n
 	}
 	r.used.Store(row.Counters.Processed)
+	if err := r.findRepeats(ctx); err != nil {
+		return nil, err
+	}
 	return r, e.cfg.Ledger.UpdateCrawl(ctx, &row)
 }
 
@@ -171,7 +177,7 @@ func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, onPage f
 		ID: frontier.CrawlID(row.ID), IgnoreRobots: spec.IgnoreRobots,
 		Rules: politeness.Rules{DelayMin: spec.DelayMin, DelayMax: spec.DelayMax, PerHost: spec.PerHost,
 			Adaptive: spec.Adaptive, LatencyFactor: spec.LatencyFactor, MaxRetries: spec.MaxRetries},
-		Decide: r.decide, Overrule: r.overrule, Reserve: r.reserve, CountOnly: spec.CountOnly,
+		Decide: r.decide, Overrule: r.overrule, Reserve: r.reserve, Paid: r.isRepeat, CountOnly: spec.CountOnly,
 	}
 	e.mu.Lock()
 	e.runs[r.fc.ID] = r

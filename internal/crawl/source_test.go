@@ -30,7 +30,7 @@ func Test_ct_seeding_queues_the_home_pages_of_the_domains_hosts(t *testing.T) {
 		w.sites[ctURL] = page(`[{"common_name":"shop.a.example","name_value":"shop.a.example\n*.a.example"},
 			{"issuer":"x","name_value":"*.api.a.example\nwww.a.example\nadmin@a.example\nevil.test"}]`)
 		w.sites["https://shop.a.example/"] = page(`<a href=/cart>`)
-		sum, err := w.crawl(sourceSpec("ct"))
+		sum, err := w.crawl(sourceSpec("ct", "sitemap"))
 		if err != nil || sum.Status != ledger.Completed {
 			t.Fatalf("%+v, %v", sum, err)
 		}

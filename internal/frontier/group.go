@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tiptoe/internal/politeness"
+	"tiptoe/internal/weburl"
 )
 
 type groupState uint8
@@ -158,6 +159,34 @@ func (g *group) nextTask() int {
 		}
 	}
 	return -1
+}
+
+// refusable finds a queue whose next entry robots.txt closes, when the group
+// has to wait for long: a refusal costs no request, so it need not wait.
+func (g *group) refusable(now time.Time) *queue {
+	if ready, _ := g.clocks.ReadyAt(); ready.Sub(now) < time.Second {
+		return nil
+	}
+	for _, q := range g.queues {
+		c := q.crawl
+		if q.inWindow() == 0 || g.stalled || c.paused.Load() || c.spent.Load() || c.IgnoreRobots {
+			continue
+		}
+		if r := q.nextRetry(); r != nil && !r.NotBefore.After(now) {
+			continue
+		}
+		e := &q.window[q.head]
+		if e.Kind != KindPage {
+			continue
+		}
+		name := weburl.FromCanonical(e.URL).Origin()
+		for _, o := range g.origins {
+			if o.name == name && o.state == originKnown && !now.After(o.copy.Expires) && !c.Decide(o.copy, e.URL).Allowed {
+				return q
+			}
+		}
+	}
+	return nil
 }
 
 // holdsWork reports whether an entry, a robots fetch or a load of the group is

@@ -30,6 +30,10 @@ type Crawl struct {
 	// it is spent. A page counts once, however often it is tried.
 	Reserve func() bool
 
+	// Paid reports that an entry was counted in an earlier life of the crawl
+	// and is only repeated; it may be nil.
+	Paid func(e *Entry) bool
+
 	// ---
 
 	paused  atomic.Bool

@@ -245,6 +245,63 @@ func Test_a_queue_never_doubles_nor_forgets_an_entry_whatever_commits_during_a_l
 	})
 }
 
+// hold takes the n next entries of the window and sets them aside.
+func (m *queueModel) hold(t *rapid.T, n int) {
+	for range n {
+		if m.q.inWindow() == 0 {
+			m.beginLoad()
+			m.readStore()
+			m.endLoad()
+		}
+		m.take(t)
+		e := m.taken[len(m.taken)-1]
+		m.taken = m.taken[:len(m.taken)-1]
+		m.at[e.ID], m.held = "held", append(m.held, e)
+		m.q.hold()
+	}
+}
+
+func Test_entries_that_come_back_after_a_trim_are_not_read_again_and_hide_nothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) { // the walk is fixed; rapid brings the model's checks
+		m := newQueueModel(2)
+		commit := func(n int, prio uint8) {
+			for range n {
+				m.commit(prio)
+				m.check(rt)
+			}
+		}
+		commit(10, 3)
+		m.hold(rt, 6)
+		commit(5, 2) // a trim moves the bound before those that are held
+		m.hold(rt, 2)
+		for len(m.held) > 0 {
+			m.actions()["unhold"](rt)
+			m.check(rt)
+		}
+		for range 8 { // loads ahead of need, with such entries in the window
+			m.beginLoad()
+			m.readStore()
+			m.endLoad()
+			m.check(rt)
+		}
+		m.drain(rt)
+
+		m = newQueueModel(2)
+		commit(10, 3)
+		m.hold(rt, 6)
+		commit(5, 2)
+		for range 2 {
+			m.take(rt)
+			m.actions()["done"](rt)
+		}
+		for len(m.held) > 0 {
+			m.actions()["unhold"](rt)
+		}
+		commit(1, 1) // another trim: it must not move the bound forward
+		m.drain(rt)
+	})
+}
+
 func Test_a_freshly_read_part_goes_by_priority_then_in_links_then_age(t *testing.T) {
 	q := newQueue(&Crawl{ID: 1})
 	es := []Entry{{ID: 1, Prio: 3}, {ID: 2, Prio: 3}, {ID: 3, Prio: 2}, {ID: 4, Prio: 3}}

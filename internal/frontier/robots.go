@@ -141,8 +141,11 @@ func (s *Scheduler) RobotsDone(t RobotsTask, c *RobotsCopy, started, now time.Ti
 	if c.Unreachable {
 		o.tries++
 		limit := robotsTries
+		if t.Crawl != nil {
+			limit = min(limit, t.Crawl.Rules.MaxRetries+1)
+		}
 		if c.Failure == outcome.DNS {
-			limit = 2
+			limit = min(limit, 2)
 		}
 		if o.tries < limit {
 			o.state = originMissing

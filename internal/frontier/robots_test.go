@@ -190,6 +190,49 @@ func Test_a_paused_crawl_does_not_keep_robots_from_another(t *testing.T) {
 	}
 }
 
+func Test_a_paused_crawl_gives_its_queued_robots_fetch_to_another(t *testing.T) {
+	w := newWorld(t, Options{RobotSlots: 1})
+	a, b := w.crawl(1), w.crawl(2)
+	w.serve = func(h *hit) reply { return reply{took: time.Second} }
+	w.add(b, urls("first.example", 1)...) // holds the only slot
+	w.pump()
+	w.add(a, urls("a.example", 2)...)
+	w.add(b, urls("a.example", 2)...)
+	w.runFor(500 * time.Millisecond)
+	w.s.Pause(a)
+	w.run()
+	if !b.Exhausted() {
+		t.Fatalf("crawl 2 waits for ever:\n%s", w.states())
+	}
+	for _, h := range w.hits {
+		if h.crawl == 1 {
+			t.Errorf("%s was requested for the paused crawl", h.url)
+		}
+	}
+}
+
+func Test_a_robots_hop_that_others_wait_for_goes_on_when_its_crawl_is_paused(t *testing.T) {
+	w := newWorld(t, Options{})
+	a, b := w.crawl(1, pace(5*time.Second)), w.crawl(2, pace(5*time.Second))
+	w.serve = func(h *hit) reply {
+		if h.robots && h.group == "a.example" {
+			return reply{location: "https://other.test/rules.txt"}
+		}
+		return reply{}
+	}
+	w.add(b, urls("other.test", 3)...) // its clocks make the hop wait
+	w.pump()
+	w.add(a, urls("a.example", 1)...)
+	w.add(b, urls("a.example", 1)...)
+	w.runFor(time.Second)
+	w.s.Pause(a)
+	w.run()
+	if !b.Exhausted() {
+		t.Fatalf("crawl 2 waits for ever:\n%s", w.states())
+	}
+	w.mustKeep("other.test", 5*time.Second)
+}
+
 func Test_a_robots_txt_that_cannot_be_read_is_retried_with_backoff_then_judged_by_policy(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

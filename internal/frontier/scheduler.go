@@ -224,6 +224,11 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 	}
 	s.inFlight.Add(-1)
 	p.Crawl.permits.Add(-1)
+	// What was known when the request was granted is what it was sent by: of
+	// many granted together some reach the wire after the first answer came.
+	if p.Granted.Before(a.Started) {
+		a.Started = p.Granted
+	}
 	v := g.clocks.Finished(now, p.Crawl.Rules, a, s.rnd())
 	p.GrantedBefore = s.permits.Load()
 	sh.markDirty(g)

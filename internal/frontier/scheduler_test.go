@@ -217,6 +217,24 @@ func Test_a_dormant_host_that_gets_another_link_forgets_neither_the_old_nor_the_
 	}
 }
 
+func Test_a_new_link_to_a_dormant_host_waits_for_the_look_that_counts_its_queue(t *testing.T) {
+	w := newWorld(t, Options{ReadyHosts: 20})
+	c := w.crawl(1)
+	for i := range 20 {
+		w.add(c, urls(fmt.Sprintf("busy%d.example", i), 2+i)...)
+	}
+	w.add(c, urls("far.example", 3)...)
+	sh := w.s.shards[0]
+	for sh.active == 20 {
+		w.step()
+	}
+	if sh.dormant == 0 || sh.active*10 <= sh.hostLimit()*9 {
+		t.Fatalf("%d active, %d dormant: there is no room that nobody looks at", sh.active, sh.dormant)
+	}
+	w.add(c, "https://far.example/new")
+	w.finish(c)
+}
+
 func Test_a_robots_hop_to_a_dormant_host_does_not_hide_its_queue(t *testing.T) {
 	w := newWorld(t, Options{ReadyHosts: 1})
 	c := w.crawl(1)

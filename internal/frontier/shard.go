@@ -105,6 +105,9 @@ func (sh *shard) file(g *group, now time.Time) {
 	case work:
 		if ready, _ := g.clocks.ReadyAt(); ready.After(at) {
 			at = ready
+			if g.refusable(now) != nil {
+				at = now
+			}
 		}
 		sh.enqueue(g, at)
 	case g.inFlight > 0:
@@ -150,6 +153,10 @@ func (sh *shard) serve(g *group, now time.Time) (Work, bool) {
 		return Work{Kind: Load, load: loadRequest{group: g.key, clocks: true}}, true
 	}
 	if ready, _ := g.clocks.ReadyAt(); ready.After(now) {
+		if q := g.refusable(now); q != nil {
+			w, what := sh.consider(g, q, q.take(), now)
+			return w, what == go_
+		}
 		return Work{}, false
 	}
 	sh.retryRobots(g, now)
@@ -244,7 +251,7 @@ func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, con
 		c.taken.Add(1)
 		return Work{Kind: Refuse, Entry: e, Decision: d}, go_
 	}
-	if !e.reserved && e.Kind == KindPage && c.Reserve != nil {
+	if !e.reserved && e.Kind == KindPage && c.Reserve != nil && !(c.Paid != nil && c.Paid(&e)) {
 		if !c.Reserve() {
 			c.spent.Store(true)
 			return Work{}, stop

@@ -198,7 +198,6 @@ type Replayed struct {
 	Request
 	HasPage     bool
 	PageOutcome outcome.Outcome
-	PageError   string
 	Robots      RobotsDecision // of the page
 	RetryAfter  string         // the header of a throttled answer, as it was sent
 }

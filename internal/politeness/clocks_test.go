@@ -237,7 +237,7 @@ func Test_any_run_of_answers_keeps_the_state_within_its_bounds(t *testing.T) {
 				rt.Fatalf("probing at %s, safe is %s", s.Learned, s.Safe)
 			case !s.Probing && s.FailingKnown && s.Learned < s.Failing:
 				rt.Fatalf("keeps %s, which failed at %s", s.Learned, s.Failing)
-			case s.SuccessStreak >= ProbeAfter || s.SuccessStreak < 0:
+			case s.SuccessStreak >= max(ProbeAfter, s.Proof) || s.Proof > maxProof || s.SuccessStreak < 0:
 				rt.Fatalf("success streak %d", s.SuccessStreak)
 			}
 			if n := s.Cap(k.r); n < 1 || n > k.r.PerHost {

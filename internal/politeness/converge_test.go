@@ -134,10 +134,15 @@ func Test_LIM5_the_pace_converges_on_the_servers_true_limit(t *testing.T) {
 	}
 }
 
-func Test_LIM4_a_limit_that_was_lifted_is_unlearned_a_second_per_twenty_pages(t *testing.T) {
+func Test_LIM4_a_limit_that_was_lifted_is_unlearned_a_second_per_twenty_pages_and_then_by_halves(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	s := &State{Learned: 21 * time.Second, Safe: 21 * time.Second, Step: LearnStep}
-	v := &visit{pages: 20*22 + 2, now: t0}
+	v := &visit{pages: 20*20 + 2, now: t0}
+	v.crawl(s, Rules{PerHost: 1}, &limiter{gap: time.Millisecond, burst: 1000}, time.Millisecond, rnd)
+	if s.Learned != time.Second {
+		t.Errorf("after %d pages the delay is %s", v.done, s.Learned)
+	}
+	v.pages += 20 * 11
 	v.crawl(s, Rules{PerHost: 1}, &limiter{gap: time.Millisecond, burst: 1000}, time.Millisecond, rnd)
 	if s.Learned != 0 {
 		t.Errorf("after %d pages the delay is still %s", v.done, s.Learned)
@@ -145,21 +150,27 @@ func Test_LIM4_a_limit_that_was_lifted_is_unlearned_a_second_per_twenty_pages(t 
 }
 
 func Test_LIM5_a_penalty_is_not_mistaken_for_the_limit(t *testing.T) {
-	// Refuses everything for ten seconds once, then permits one in 100 ms.
+	// Permits one in 100 ms; then refuses everything for a while, once.
+	const limit = 100 * time.Millisecond
 	k := newTalk()
 	k.r = Rules{PerHost: 1}
-	k.ok(30)
-	k.throttle(6)
-	k.learned(t, 6*time.Second)
-	limit := 100 * time.Millisecond
-	for range 600 {
-		if k.s.Learned < limit {
-			k.throttle(1)
-		} else {
-			k.ok(1)
+	visit := func(n int) {
+		t.Helper()
+		for range n {
+			if k.s.Learned < limit {
+				k.throttle(1)
+			} else {
+				k.ok(1)
+			}
+		}
+		if k.s.Learned < limit || k.s.Learned > limit*115/100 {
+			t.Fatalf("the pace is one in %s, the server permits one in %s", k.s.Learned, limit)
 		}
 	}
-	if k.s.Learned < limit || k.s.Learned > limit*115/100 {
-		t.Errorf("the pace is one in %s, the server permits one in %s", k.s.Learned, limit)
+	visit(400)
+	k.throttle(6)
+	if k.s.Learned < 6*time.Second {
+		t.Fatalf("six refusals in a row left the delay at %s", k.s.Learned)
 	}
+	visit(600)
 }

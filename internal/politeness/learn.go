@@ -55,7 +55,7 @@ func (s *State) Finished(now time.Time, r Rules, a Answer, rnd float64) Verdict 
 	case a.Outcome == outcome.Cancelled, a.Outcome == outcome.Guard:
 		// says nothing about the host
 	default:
-		s.succeeded(now, a, &v)
+		s.succeeded(now, r, a, &v)
 	}
 	v.Withheld = s.Withheld(r) - before
 	s.adaptWindow(r, a)
@@ -84,10 +84,14 @@ func (s *State) throttled(now time.Time, r Rules, a Answer, v *Verdict) {
 		v.Reverted = true
 		return
 	}
-	// A delay that a probe had confirmed was too short after all. Later 429s
-	// of the same streak may be a penalty and say nothing about the delay.
+	// A delay that a probe had confirmed was too short after all: the server
+	// has room for bursts, or the network bunched requests up. The next proof
+	// must be longer. Later 429s of the same streak may be a penalty and say
+	// nothing about the delay.
 	if s.ErrorStreak == 1 && (s.Confirmed || s.FailingKnown) {
 		s.Failing, s.FailingKnown = max(s.Failing, s.Learned), true
+		s.Nudge = max(2*s.Nudge, s.Learned/nudgePart, time.Millisecond)
+		s.Proof = min(2*max(s.Proof, ProbeAfter), maxProof)
 	}
 	s.Confirmed = false
 	next := s.Learned + LearnStep
@@ -102,53 +106,80 @@ func (s *State) throttled(now time.Time, r Rules, a Answer, v *Verdict) {
 	v.Raised = true
 }
 
-func (s *State) succeeded(now time.Time, a Answer, v *Verdict) {
+func (s *State) succeeded(now time.Time, r Rules, a Answer, v *Verdict) {
 	s.ErrorStreak, s.Failures, s.Denied = 0, 0, 0
 	s.LastSuccess = now
 	if a.Started.Before(s.ChangedAt) {
 		return // proves the old delay, not the current one
 	}
 	s.SuccessStreak++
-	if s.SuccessStreak < ProbeAfter {
+	if s.SuccessStreak < ProbeAfter || s.Probing && s.SuccessStreak < s.Proof {
 		return
 	}
 	s.SuccessStreak = 0
 	s.Confirmed = s.Confirmed || s.Probing
 	s.Safe, s.Probing = s.Learned, false
 	if s.Learned > 0 {
-		s.probe(now, v)
+		s.probe(now, r, v)
 	}
 }
 
 // probe starts the next step down, if there is one left.
-func (s *State) probe(now time.Time, v *Verdict) {
+func (s *State) probe(now time.Time, r Rules, v *Verdict) {
 	if !s.Settled.IsZero() {
 		if now.Sub(s.Settled) < SettledFor {
 			return
 		}
-		s.Settled, s.Step, s.FailingKnown = time.Time{}, LearnStep, false
+		s.Settled, s.Step, s.FailingKnown, s.Nudge = time.Time{}, LearnStep, false, 0
 	}
 	if s.Step == 0 {
 		s.Step = LearnStep
 	}
-	next := max(s.Learned-s.Step, 0)
-	for s.FailingKnown && next <= s.Failing {
-		s.Step /= 2
-		if s.settleIfSpent(now); !s.Settled.IsZero() {
+	next := s.Learned - s.Step
+	if s.FailingKnown && next <= s.Failing {
+		if next = s.above(now); next == 0 {
 			return
 		}
-		next = s.Learned - s.Step
+	} else {
+		// Half at most: without a base delay the next second would be one of
+		// as many requests as there are workers.
+		next = max(next, s.Learned/2)
 	}
-	s.Learned, s.Probing = next, true
+	if next < max(r.DelayMin, time.Millisecond) {
+		next = 0 // the base delay is longer, or there is nothing left to halve
+	}
+	s.Learned, s.Probing, s.Step = next, true, s.Learned-next
 	s.ChangedAt = now // answers to requests sent before now speak of the old delay
 	v.Lowered = true
 }
 
+// above picks the next probe between the delay that is known to be too short
+// and the current one, or settles (0). A raise that followed a delay which had
+// seemed safe is undone but for a nudge; otherwise the step is halved.
+func (s *State) above(now time.Time) time.Duration {
+	nudged := s.Failing + s.Nudge
+	if s.Nudge > 0 && s.Step == LearnStep && nudged < s.Learned {
+		return nudged
+	}
+	if s.Learned == nudged && s.Nudge <= s.Failing/closeEnough {
+		s.Step = 0 // near enough; one probe less to be refused
+	}
+	for {
+		s.Step /= 2
+		if s.settleIfSpent(now); !s.Settled.IsZero() {
+			return 0
+		}
+		if next := s.Learned - s.Step; next > s.Failing {
+			return next
+		}
+	}
+}
+
 // settleIfSpent ends the search when the step is too small to matter: 50 ms,
-// or a twentieth of the delay where 50 ms would be a large part of it.
+// or a fortieth of the delay where 50 ms would be a large part of it.
 func (s *State) settleIfSpent(now time.Time) {
-	if s.Step < min(ProbeMinStep, max(s.Safe/20, time.Millisecond)) {
-		s.Step = 0
+	if s.Step < min(ProbeMinStep, max(s.Safe/40, time.Millisecond)) {
+		s.Step, s.Nudge = 0, 0
 		s.Settled = now
 	}
 }

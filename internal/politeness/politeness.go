@@ -20,9 +20,15 @@
 // safe and the largest that a probe found too short. A failed probe returns to
 // the safe one, which becomes the floor, and halves the step: later probes go
 // below the floor only in smaller steps and never again to a value that
-// failed, so that the pace converges on the server's true limit. When the step
-// is spent the pace is settled, and no more 429s are provoked until the
-// knowledge has aged.
+// failed, so that the pace converges on the server's true limit. No probe more
+// than doubles the pace. When the step is spent the pace is settled, a few
+// percent above the limit, and no more 429s are provoked until the knowledge
+// has aged.
+//
+// Servers that leave room for bursts hide their limit for a while: a delay may
+// pass a probe and be refused later. It is then known to be too short; the
+// second that was added is taken back but for a small part of the delay, and
+// the next probe needs twice as many successes to be believed.
 //
 // A 429 or a failure answers for the pace at which its request was sent. When
 // twenty requests were in flight at the moment the delay was raised, their
@@ -48,6 +54,11 @@ const (
 	DelayPerSlot  = 5 * time.Second // one slot less for each such rise [CON-1]
 	SettledFor    = 24 * time.Hour  // no probes below a settled floor for so long
 	HalfLife      = 7 * 24 * time.Hour
+
+	maxProof      = 8 * ProbeAfter          // successes that confirm a probe at most
+	nudgePart     = 20                      // an undone raise leaves this part of the delay
+	closeEnough   = 16                      // a safe delay is, to a failing one, when within this part
+	settledMargin = 1500 * time.Microsecond // and a fortieth: above what was proved
 )
 
 // Rules are one crawl's settings; the clocks they act on are shared by all
@@ -71,6 +82,8 @@ type State struct {
 	FailingKnown  bool          `json:"failing_known"`   // Failing may be 0 and still known
 	Step          time.Duration `json:"probe_step"`      // next probe goes down by this
 	Probing       bool          `json:"probing"`         // Learned is unproven, Safe is the way back
+	Nudge         time.Duration `json:"nudge"`           // how far above Failing a raise is undone
+	Proof         int           `json:"proof"`           // successes that confirm a probe, if more than ProbeAfter
 	Confirmed     bool          `json:"confirmed"`       // Learned was reached by a probe that held
 	Settled       time.Time     `json:"settled"`         // when the search ended; zero while it goes on
 	ChangedAt     time.Time     `json:"changed_at"`      // last change that made Learned longer
@@ -126,7 +139,7 @@ func (s *State) Gap(r Rules, rnd float64) (time.Duration, Why) {
 	if s.CrawlDelay > gap {
 		gap, why = s.CrawlDelay, WhyCrawlDelay
 	}
-	if l := jitter(s.Learned, rnd, 0.04); l > gap {
+	if l := s.learnedGap(rnd); l > gap {
 		gap, why = l, WhyLearned
 	}
 	if r.LatencyFactor > 0 {
@@ -136,6 +149,21 @@ func (s *State) Gap(r Rules, rnd float64) (time.Duration, Why) {
 		}
 	}
 	return gap, why
+}
+
+// learnedGap jitters the learned delay. A probe is held to its value, so that
+// what it proves is the value. Once settled there is a margin: the network
+// delivers some requests a little closer together than they were sent.
+func (s *State) learnedGap(rnd float64) time.Duration {
+	switch {
+	case s.Learned == 0:
+		return 0
+	case s.Probing:
+		return jitter(s.Learned, rnd, 0.01)
+	case !s.Settled.IsZero():
+		return jitter(s.Learned+s.Learned/40+settledMargin, rnd, 0.02)
+	}
+	return jitter(s.Learned, rnd, 0.04)
 }
 
 // MinGap is the least that Gap can return: what an audit may demand.
@@ -248,6 +276,6 @@ func (s *State) Decay(now time.Time, halfLife time.Duration) {
 	if s.Failing == 0 {
 		s.FailingKnown = false
 	}
-	s.Settled = time.Time{}
+	s.Settled, s.Nudge = time.Time{}, 0
 	s.Updated = now
 }

@@ -190,6 +190,27 @@ func Test_LIM5_a_failed_probe_returns_to_the_safe_delay_and_halves_the_step_down
 	k.learned(t, 5*time.Second)
 }
 
+func Test_a_delay_that_was_raised_holds_at_once(t *testing.T) {
+	k := newTalk()
+	k.throttle(2)
+	if ready, _ := k.s.ReadyAt(); ready.Sub(k.now) < 2*time.Second {
+		t.Errorf("after a 429 the next request may go in %s", ready.Sub(k.now))
+	}
+	k.ok(20)
+	k.throttle(1) // during the probe
+	if ready, _ := k.s.ReadyAt(); ready.Sub(k.now) < 2*time.Second {
+		t.Errorf("after a failed probe the next request may go in %s", ready.Sub(k.now))
+	}
+	k = newTalk()
+	k.ok(1)
+	for range 5 {
+		k.hear(outcome.Blocked, 403)
+	}
+	if ready, _ := k.s.ReadyAt(); ready.Sub(k.now) < k.s.Learned {
+		t.Errorf("after five 403s the next request may go in %s", ready.Sub(k.now))
+	}
+}
+
 func Test_LIM5_a_value_that_failed_is_never_probed_again_and_the_floor_is_the_last_safe_delay(t *testing.T) {
 	// The server's true limit is one request in 3.3 s.
 	k := newTalk()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"iter"
 
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
@@ -12,6 +13,7 @@ import (
 type books struct {
 	crawls   map[int64]ledger.Crawl
 	pages    map[weburl.Fingerprint]ledger.Page
+	order    []weburl.Fingerprint
 	domains  map[string]ledger.Domain
 	requests int
 	permits  map[uint64]bool
@@ -35,8 +37,12 @@ func (b *books) UpdateCrawl(_ context.Context, c *ledger.Crawl) error {
 
 func (b *books) Commit(_ context.Context, batch *ledger.Batch) error {
 	for _, p := range batch.Pages {
-		if old, ok := b.pages[p.FP]; ok && old.Tries > 0 && p.Tries == 0 {
+		old, ok := b.pages[p.FP]
+		if ok && old.Tries > 0 && p.Tries == 0 {
 			continue // a skip never replaces a fetch
+		}
+		if !ok {
+			b.order = append(b.order, p.FP)
 		}
 		b.pages[p.FP] = p
 	}
@@ -63,6 +69,17 @@ func (b *books) PageCounts(context.Context, int64) (map[outcome.Outcome]int64, e
 		}
 	}
 	return m, nil
+}
+
+// Pages lists newest first, which is all that a resume asks for.
+func (b *books) Pages(_ context.Context, _ int64, f ledger.PageFilter) iter.Seq2[ledger.Page, error] {
+	return func(yield func(ledger.Page, error) bool) {
+		for i, n := len(b.order)-1, 0; i >= 0 && n < f.Limit; i, n = i-1, n+1 {
+			if !yield(b.pages[b.order[i]], nil) {
+				return
+			}
+		}
+	}
 }
 
 func (b *books) Domain(_ context.Context, host string) (ledger.Domain, bool, error) {

@@ -371,7 +371,7 @@ func (s *sim) maybeCrash() error {
 		return nil
 	}
 	s.crashes = s.crashes[1:]
-	if len(s.crashes)%2 == 1 {
+	if len(s.crashes)%2 == 0 {
 		s.failNext = true
 		return nil
 	}
@@ -445,12 +445,25 @@ func (s *sim) result() (*Result, error) {
 			}
 		}
 	}
+	if got, rows := sum.Counters.Processed, res.processed(); got != rows {
+		return nil, fmt.Errorf("the summary counts %d processed, the ledger has %d", got, rows)
+	}
 	for url, st := range s.state {
 		if st != "done" {
 			return nil, fmt.Errorf("%s is still %q at the end", url, st)
 		}
 	}
 	return res, nil
+}
+
+// processed counts the URLs that reached an end with a request, or for want of
+// a host.
+func (r *Result) processed() int64 {
+	n := r.Pages
+	for _, o := range []outcome.Outcome{outcome.Robots, outcome.Scope, outcome.Trap, outcome.Budget, outcome.Parked} {
+		n -= r.Outcomes[o]
+	}
+	return int64(n)
 }
 
 func (s *sim) known(lo uint64) bool {

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "build tiptoe: %v\n%s", err, out)
 			return 1
 		}
+		punctual()
 		return m.Run()
 	}())
 }

@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 )
@@ -63,6 +64,10 @@ type form struct {
 }
 
 func Test_nginx_limit_req_is_learned_and_remembered(t *testing.T) {
+	// The forms run beside each other, however few cores there are: they wait
+	// most of the time.
+	var forms sync.WaitGroup
+	defer forms.Wait()
 	for _, f := range []form{
 		{20, false, "0", 600, false}, {20, true, "0", 600, false},
 		{5, false, "0", 400, false}, {5, true, "0", 400, false},
@@ -80,41 +85,42 @@ func Test_nginx_limit_req_is_learned_and_remembered(t *testing.T) {
 			delay = "delay " + f.delay
 			args = append(args, "--delay", f.delay, "--workers", "22", "--per-host", "22")
 		}
-		t.Run(fmt.Sprintf("rate=%dr/s%s, %s", f.perSecond, limit, delay), func(t *testing.T) {
-			if f.long && !full() {
-				t.Skip("needs many minutes: TIPTOE_STORY=full runs it")
-			}
-			t.Parallel()
-			n := startNginx(t, f.perSecond, limit, f.pages)
-			dir := t.TempDir()
-			args := append(args, "http://"+n.addr+"/")
-			// Learning costs some two minutes; then the pace must be there.
-			within := 4*time.Minute + 2*time.Duration(f.pages)*time.Second/time.Duration(f.perSecond)
+		if f.long && !full() {
+			continue
+		}
+		forms.Go(func() {
+			t.Run(fmt.Sprintf("rate=%dr/s%s, %s", f.perSecond, limit, delay), func(t *testing.T) {
+				n := startNginx(t, f.perSecond, limit, f.pages)
+				dir := t.TempDir()
+				args := append(args, "http://"+n.addr+"/")
+				// Learning costs some two minutes; then the pace must be there.
+				within := 4*time.Minute + 2*time.Duration(f.pages)*time.Second/time.Duration(f.perSecond)
 
-			start(t, dir, args...).complete(within)
-			first := n.requests()
-			a := accountOf(first)
-			_, st := learned(t, dir, n.addr)
-			t.Logf("first crawl: %s; learned %s", a, st.Learned)
-			if a.pages != f.pages || a.twice != 0 {
-				t.Errorf("%d of %d pages served, %d of them twice", a.pages, f.pages, a.twice)
-			}
-			if want := 0.85 * float64(f.perSecond); a.pace < want {
-				t.Errorf("settled at %.2f requests/s, %.0f %% of what the server permits", a.pace, 100*a.pace/float64(f.perSecond))
-			}
-			if 50*a.late > a.lateRequests {
-				t.Errorf("%d of %d requests after the first 100 pages were refused: more than 2 %%", a.late, a.lateRequests)
-			}
+				start(t, dir, args...).complete(within)
+				first := n.requests()
+				a := accountOf(first)
+				_, st := learned(t, dir, n.addr)
+				t.Logf("first crawl: %s; learned %s", a, st.Learned)
+				if a.pages != f.pages || a.twice != 0 {
+					t.Errorf("%d of %d pages served, %d of them twice", a.pages, f.pages, a.twice)
+				}
+				if want := 0.85 * float64(f.perSecond); a.pace < want {
+					t.Errorf("settled at %.2f requests/s, %.0f %% of what the server permits", a.pace, 100*a.pace/float64(f.perSecond))
+				}
+				if 50*a.late > a.lateRequests {
+					t.Errorf("%d of %d requests after the first 100 pages were refused: more than 2 %%", a.late, a.lateRequests)
+				}
 
-			start(t, dir, args...).complete(within)
-			b := accountOf(n.requests()[len(first):])
-			t.Logf("second crawl: %s", b)
-			if b.throttled != 0 || b.pages != f.pages {
-				t.Errorf("the second crawl had %d pages of %d and was refused %d times", b.pages, f.pages, b.throttled)
-			}
-			if want := 0.85 * float64(f.perSecond); b.pace < want {
-				t.Errorf("the second crawl ran at %.2f requests/s, %.0f %% of what the server permits", b.pace, 100*b.pace/float64(f.perSecond))
-			}
+				start(t, dir, args...).complete(within)
+				b := accountOf(n.requests()[len(first):])
+				t.Logf("second crawl: %s", b)
+				if b.throttled != 0 || b.pages != f.pages {
+					t.Errorf("the second crawl had %d pages of %d and was refused %d times", b.pages, f.pages, b.throttled)
+				}
+				if want := 0.85 * float64(f.perSecond); b.pace < want {
+					t.Errorf("the second crawl ran at %.2f requests/s, %.0f %% of what the server permits", b.pace, 100*b.pace/float64(f.perSecond))
+				}
+			})
 		})
 	}
 }

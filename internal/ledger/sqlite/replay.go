@@ -16,8 +16,7 @@ import (
 // evidence for that. Evidence is found by the time at which the answer ended:
 // both carry it, one to the microsecond, one to the millisecond.
 const replay = `SELECT ` + requestColumns + `,
-		p.outcome, CASE WHEN p.outcome = 'scope' THEN p.error END,
-		p.robots_allowed, p.robots_ignored, p.crawl_delay_ms, p.robots_fetched_ms,
+		p.outcome, p.robots_allowed, p.robots_ignored, p.crawl_delay_ms, p.robots_fetched_ms,
 		CASE WHEN r.outcome = 'throttled' THEN (
 			SELECT json_extract(e.content, '$.retryAfter') FROM evidence_log AS e
 			WHERE e.crawl_id = r.crawl_id AND e.fp = r.fp AND e.type = 'throttled' AND e.at_ms = r.ended_us / 1000) END
@@ -64,7 +63,7 @@ func (l *Ledger) Replay(ctx context.Context, crawl int64) iter.Seq2[ledger.Repla
 func scanReplayed(r scanner) ledger.Replayed {
 	v := ledger.Replayed{Request: scanRequest(&r)}
 	v.HasPage = r.s.ColumnType(r.i) != sqlite.TypeNull
-	v.PageOutcome, v.PageError = r.outcome(), r.text()
+	v.PageOutcome = r.outcome()
 	v.Robots.Decided = r.s.ColumnType(r.i) != sqlite.TypeNull
 	v.Robots.Allowed, v.Robots.Ignored = r.bool(), r.bool()
 	v.Robots.CrawlDelay, v.Robots.FetchedAt = r.durMS(), r.ms()

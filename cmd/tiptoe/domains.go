@@ -1,0 +1,431 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"time"
+
+	"tiptoe/internal/app"
+	"tiptoe/internal/config"
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/politeness"
+	"tiptoe/internal/tui"
+	"tiptoe/internal/weburl"
+)
+
+type domainsCmd struct {
+	List  domainsListCmd  `cmd:"" default:"withargs" help:"List hosts and what was learned about them."`
+	Show  domainsShowCmd  `cmd:"" help:"Show all that is known of hosts."`
+	Reset domainsResetCmd `cmd:"" help:"Forget what was learned about hosts."`
+	Set   domainsSetCmd   `cmd:"" help:"Set a host's delay or block by hand."`
+}
+
+func (c *domainsCmd) Help() string {
+	return `Examples:
+  tiptoe domains                            hosts with a learned delay or a block
+  tiptoe domains list --all --match '*.example.com'
+  tiptoe domains show example.com
+  tiptoe domains reset example.com          the next crawl begins without it
+  tiptoe domains set example.com --delay 3s
+  tiptoe domains set example.com --block 10m
+
+What was learned outlives the crawl, and half of it is left after each 7 days.
+A host is written as in a URL, with its port if it has one; a group of hosts as
+it is listed: @name, or an address. Nothing can be changed while a crawl runs in
+the data directory.`
+}
+
+// domainAnswer is one host for programs. What is not known is null.
+type domainAnswer struct {
+	Host         string     `json:"host"`
+	Delay        float64    `json:"adaptive_delay_seconds"` // as a crawl that starts now would keep it
+	Stored       float64    `json:"stored_delay_seconds"`   // before it aged
+	Floor        float64    `json:"adaptive_delay_floor_seconds"`
+	CrawlDelay   *float64   `json:"crawl_delay_seconds"`
+	ProbeStep    float64    `json:"probe_step_seconds"`
+	Probing      bool       `json:"probing"`
+	Settled      *time.Time `json:"settled"`
+	ErrorStreak  int        `json:"error_streak"`
+	Successes    int        `json:"success_streak"`
+	Failures     int        `json:"consecutive_failures"`
+	Parked       bool       `json:"parked"`
+	Throttles    int64      `json:"http_429_total"`
+	Latency      *float64   `json:"response_seconds"`
+	Next         *time.Time `json:"next_available"`
+	BlockedUntil *time.Time `json:"blocked_until"`
+	BlockReason  string     `json:"block_reason,omitempty"`
+	LastSuccess  *time.Time `json:"last_success"`
+	Updated      *time.Time `json:"updated"`
+	Age          *float64   `json:"age_seconds"`
+}
+
+func newDomainAnswer(host string, st politeness.State, now time.Time) domainAnswer {
+	known := func(d time.Duration) *float64 {
+		if d == 0 {
+			return nil
+		}
+		s := d.Seconds()
+		return &s
+	}
+	aged := st
+	aged.Clamp(now)
+	aged.Decay(now, politeness.HalfLife)
+	a := domainAnswer{
+		Host: host, Delay: aged.Learned.Round(time.Millisecond).Seconds(), Stored: st.Learned.Seconds(),
+		Floor: aged.Floor.Round(time.Millisecond).Seconds(), CrawlDelay: known(st.CrawlDelay), ProbeStep: st.Step.Seconds(),
+		Probing: st.Probing, Settled: nullTime(aged.Settled), ErrorStreak: aged.ErrorStreak, Successes: st.SuccessStreak,
+		Failures: aged.Failures, Parked: aged.Failures >= politeness.ParkAfter, Throttles: st.Throttles, Latency: known(st.Latency),
+		Next: nullTime(st.NextAvailable), LastSuccess: nullTime(st.LastSuccess), Updated: nullTime(st.Updated),
+	}
+	if aged.BlockedUntil.After(now) {
+		a.BlockedUntil, a.BlockReason = nullTime(aged.BlockedUntil), aged.BlockWhy.String()
+	}
+	if !st.Updated.IsZero() {
+		age := max(now.Sub(st.Updated), 0).Round(time.Second).Seconds()
+		a.Age = &age
+	}
+	return a
+}
+
+// notable reports whether the next crawl would do anything differently.
+func (a *domainAnswer) notable() bool {
+	return a.Delay > 0 || a.BlockedUntil != nil || a.Failures > 0 || a.CrawlDelay != nil
+}
+
+func seconds(s float64) string { return tui.Duration(time.Duration(s * float64(time.Second))) }
+
+type domainsListCmd struct {
+	Match string `help:"Part of the host; with a *, a pattern for all of it." placeholder:"P" group:"Filters"`
+	All   bool   `help:"Also hosts of which nothing special is known." group:"Filters"`
+	JSON  bool   `help:"One JSON object a line."`
+	config.Data
+}
+
+func (c *domainsListCmd) Run(st *streams) error {
+	l, err := app.OpenLedger(c.DataDir)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	now, w := app.Clock()(), bufio.NewWriter(st.out)
+	shown, hidden := 0, 0
+	for d, err := range l.Domains(context.Background(), ledger.DomainFilter{Match: c.Match}) {
+		if err != nil {
+			return err
+		}
+		state, err := app.StateOf(d)
+		if err != nil {
+			return err
+		}
+		a := newDomainAnswer(d.Host, state, now)
+		if !c.All && !a.notable() {
+			hidden++
+			continue
+		}
+		if c.JSON {
+			writeJSON(w, a)
+			continue
+		}
+		if shown++; shown == 1 {
+			fmt.Fprintf(w, "%-10s %-10s %-11s %6s  %-10s %-34s %s\n", "delay", "floor", "crawl-delay", "429s", "age", "waits", "host")
+		}
+		fmt.Fprintf(w, "%-10s %-10s %-11s %6s  %-10s %-34s %s\n", orDash(a.Delay), orDash(a.Floor), orDash(value(a.CrawlDelay)),
+			tui.Count(a.Throttles), ageText(a.Age), waits(&a, now), tui.Clean(a.Host, 0))
+	}
+	if !c.JSON {
+		switch {
+		case shown == 0 && hidden == 0:
+			fmt.Fprintln(w, "No hosts are known.")
+		case shown == 0:
+			fmt.Fprintf(w, "Nothing special is known of %s; --all lists them.\n", hosts(hidden))
+		case hidden > 0:
+			fmt.Fprintf(w, "\n%s; %s without anything special (--all)\n", hosts(shown), hosts(hidden))
+		default:
+			fmt.Fprintf(w, "\n%s\n", hosts(shown))
+		}
+	}
+	return w.Flush()
+}
+
+func hosts(n int) string {
+	if n == 1 {
+		return "1 host"
+	}
+	return tui.Count(int64(n)) + " hosts"
+}
+
+func value(p *float64) float64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+func orDash(s float64) string {
+	if s == 0 {
+		return "-"
+	}
+	return seconds(s)
+}
+
+func ageText(age *float64) string {
+	if age == nil {
+		return "unknown"
+	}
+	return seconds(*age)
+}
+
+// waits says until when the host is left alone, and why.
+func waits(a *domainAnswer, now time.Time) string {
+	switch {
+	case a.BlockedUntil != nil:
+		return fmt.Sprintf("%s, for %s", tui.Duration(a.BlockedUntil.Sub(now)), a.BlockReason)
+	case a.Parked:
+		return fmt.Sprintf("parked: %d failures in a row", a.Failures)
+	case a.Failures > 0:
+		return fmt.Sprintf("no; failures in a row: %d", a.Failures)
+	}
+	return "no"
+}
+
+type domainsShowCmd struct {
+	Hosts []string `arg:"" name:"host" help:"Host, or group of hosts."`
+	JSON  bool     `help:"One JSON object a line."`
+	config.Data
+}
+
+func (c *domainsShowCmd) Run(st *streams) error {
+	groups, err := groupNames(c.Hosts)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	find := func(group string) (politeness.State, bool, error) { return politeness.State{}, false, nil }
+	remark := ""
+	if k, kerr := app.OpenKnowledge(c.DataDir); kerr == nil {
+		defer k.Close()
+		find = func(group string) (politeness.State, bool, error) { return k.Of(ctx, group) }
+	} else {
+		l, err := app.OpenLedger(c.DataDir)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		find = func(group string) (politeness.State, bool, error) { return app.LedgerKnowledge(ctx, l, group) }
+		remark = "A crawl is running here; this is what it wrote down last, a few seconds ago at most."
+	}
+	now, w := app.Clock()(), bufio.NewWriter(st.out)
+	missing := []string(nil)
+	for i, g := range groups {
+		state, ok, err := find(g)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			missing = append(missing, tui.Clean(g, 200))
+		case c.JSON:
+			writeJSON(w, newDomainAnswer(g, state, now))
+		default:
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			describe(w, g, state, now)
+		}
+	}
+	if remark != "" && !c.JSON && len(missing) < len(groups) {
+		fmt.Fprintf(w, "\n%s\n", remark)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("nothing is known of %s; tiptoe domains --all lists what is", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// describe tells in words what the next crawl starts from.
+func describe(w io.Writer, host string, st politeness.State, now time.Time) {
+	a := newDomainAnswer(host, st, now)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %-16s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintln(w, tui.Clean(host, 0))
+	switch {
+	case a.Delay > 0 && a.Stored > a.Delay:
+		line("learned delay", "%s (it was %s %s ago; half is left after each %s)",
+			seconds(a.Delay), seconds(a.Stored), ageText(a.Age), tui.Duration(politeness.HalfLife))
+	case a.Delay > 0:
+		line("learned delay", "%s", seconds(a.Delay))
+	default:
+		line("learned delay", "none")
+	}
+	if a.Floor > 0 {
+		line("floor", "%s, the last delay that was safe", seconds(a.Floor))
+	}
+	switch {
+	case a.Delay == 0:
+	case a.Probing:
+		line("search", "trying a shorter delay; %s is safe", tui.Duration(st.Safe))
+	case a.Settled != nil:
+		line("search", "settled %s ago; looked into again after %s", tui.Duration(now.Sub(*a.Settled)), tui.Duration(politeness.SettledFor))
+	default:
+		line("search", "the next probe goes down by %s, after %d more successes",
+			orDash(a.ProbeStep), max(politeness.ProbeAfter-a.Successes, 1))
+	}
+	if a.CrawlDelay != nil {
+		line("Crawl-delay", "%s, from robots.txt", seconds(*a.CrawlDelay))
+	}
+	if a.BlockedUntil != nil {
+		line("blocked until", "%s (%s more), because of %s", a.BlockedUntil.Local().Format(time.DateTime),
+			tui.Duration(a.BlockedUntil.Sub(now)), a.BlockReason)
+	}
+	switch {
+	case a.Parked:
+		line("parked", "%d failures in a row; a resume gives it another try", a.Failures)
+	case a.Failures > 0:
+		line("failures", "%d in a row; parked at %d", a.Failures, politeness.ParkAfter)
+	}
+	if a.Latency != nil {
+		line("response time", "%s", seconds(*a.Latency))
+	}
+	line("429s so far", "%s", tui.Count(a.Throttles))
+	if a.LastSuccess != nil {
+		line("last success", "%s", a.LastSuccess.Local().Format(time.DateTime))
+	}
+	if a.Updated != nil {
+		line("last heard of", "%s (%s ago)", a.Updated.Local().Format(time.DateTime), ageText(a.Age))
+	}
+}
+
+type domainsResetCmd struct {
+	Hosts []string `arg:"" name:"host" help:"Host, or group of hosts."`
+	config.Data
+}
+
+func (c *domainsResetCmd) Run(st *streams) error {
+	groups, err := groupNames(c.Hosts)
+	if err != nil {
+		return err
+	}
+	return changing(c.DataDir, func(ctx context.Context, k *app.Knowledge) error {
+		var missing []string
+		for _, g := range groups {
+			known, err := k.Reset(ctx, g)
+			switch {
+			case err != nil:
+				return err
+			case !known:
+				missing = append(missing, tui.Clean(g, 200))
+			default:
+				fmt.Fprintf(st.out, "Forgot what was learned about %s.\n", tui.Clean(g, 200))
+			}
+		}
+		if len(missing) > 0 {
+			return fmt.Errorf("nothing is known of %s", strings.Join(missing, ", "))
+		}
+		return nil
+	})
+}
+
+type domainsSetCmd struct {
+	Host  string         `arg:"" name:"host" help:"Host, or group of hosts."`
+	Delay *time.Duration `help:"Learned delay between request starts, up to 60s; it is probed and ages like one that was learned." placeholder:"D"`
+	Floor *time.Duration `help:"Shortest delay that probes may try." placeholder:"D"`
+	Block *time.Duration `help:"Leave the host alone for so long, up to 1h; 0 lifts a block." placeholder:"D"`
+	config.Data
+}
+
+func (c *domainsSetCmd) Run(st *streams) error {
+	groups, err := groupNames([]string{c.Host})
+	if err != nil {
+		return err
+	}
+	if c.Delay == nil && c.Floor == nil && c.Block == nil {
+		return usageErrorf("nothing to set; write --delay 3s, --floor 1s or --block 10m")
+	}
+	now := app.Clock()()
+	if err := c.apply(&politeness.State{Learned: politeness.LearnCap}, now); err != nil {
+		return usageError{err} // before anything is opened
+	}
+	return changing(c.DataDir, func(ctx context.Context, k *app.Knowledge) error {
+		state, _, err := k.Of(ctx, groups[0])
+		if err != nil {
+			return err
+		}
+		state.Clamp(now)
+		state.Decay(now, politeness.HalfLife)
+		if err := c.apply(&state, now); err != nil {
+			return usageError{err}
+		}
+		if err := k.Set(ctx, groups[0], state); err != nil {
+			return err
+		}
+		w := bufio.NewWriter(st.out)
+		describe(w, groups[0], state, now)
+		return w.Flush()
+	})
+}
+
+// apply changes a state as the flags say; what they leave out stays.
+func (c *domainsSetCmd) apply(state *politeness.State, now time.Time) error {
+	if c.Delay != nil || c.Floor != nil {
+		delay, floor := state.Learned, state.Floor
+		if c.Delay != nil {
+			delay = *c.Delay
+			floor = min(floor, delay)
+		}
+		if c.Floor != nil {
+			floor = *c.Floor
+		}
+		if err := state.Teach(now, delay, floor); err != nil {
+			if c.Delay == nil {
+				return fmt.Errorf("--floor: %w", err)
+			}
+			return fmt.Errorf("--delay: %w", err)
+		}
+	}
+	if c.Block != nil {
+		if err := state.Hold(now, *c.Block); err != nil {
+			return fmt.Errorf("--block: %w", err)
+		}
+	}
+	return nil
+}
+
+// changing opens what is known of hosts for a change.
+func changing(dir string, f func(context.Context, *app.Knowledge) error) (err error) {
+	k, err := app.OpenKnowledge(dir)
+	if err != nil {
+		return fmt.Errorf("%w\n  Nothing was changed. If a crawl is running in %s, wait for it or stop it first", err, shortPath(dir))
+	}
+	defer func() { err = errors.Join(err, k.Close()) }()
+	return f(context.Background(), k)
+}
+
+// groupNames reads what a person calls a host: a name with or without a port,
+// a URL, or a pace group as it is listed (@name, an address).
+func groupNames(list []string) ([]string, error) {
+	var out []string
+	for _, raw := range list {
+		s := strings.TrimSpace(raw)
+		if strings.HasPrefix(s, "@") {
+			out = append(out, s)
+			continue
+		}
+		if a, err := netip.ParseAddr(s); err == nil && a.Is6() {
+			s = "[" + s + "]"
+		}
+		u, err := weburl.ParseSeed(s)
+		if err != nil {
+			return nil, usageErrorf("%q is not a host: %w; write something like example.com, 127.0.0.1:8080 or @name", raw, err)
+		}
+		out = append(out, u.HostKey())
+	}
+	return out, nil
+}

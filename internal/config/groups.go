@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"tiptoe/internal/crawl"
+	"tiptoe/internal/group"
+)
+
+// groupsKey is the one key of the config file whose value is a mapping. On the
+// command line each of its entries is a value of the flag.
+const groupsKey = "groups"
+
+// readGroups turns
+//
+//	groups:
+//	  shared-hosting: ["*.example.com", shop.example.org]
+//
+// into what the flag takes: shared-hosting=*.example.com,shop.example.org
+func readGroups(path string, v *yaml.Node) ([]any, error) {
+	wrong := func(n *yaml.Node, what string) error {
+		return fmt.Errorf("%s:%d: key %q: %s; write a name with a list of hosts, such as\n  groups:\n    shared: [\"*.example.com\", shop.example.org]",
+			path, n.Line, groupsKey, what)
+	}
+	if v.Kind != yaml.MappingNode {
+		return nil, wrong(v, "names with lists are expected")
+	}
+	var list []any
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(v.Content); i += 2 {
+		name, hosts := v.Content[i], v.Content[i+1]
+		if name.Kind != yaml.ScalarNode || seen[name.Value] {
+			return nil, wrong(name, fmt.Sprintf("group %q is named twice", name.Value))
+		}
+		seen[name.Value] = true
+		items := hosts.Content
+		if hosts.Kind == yaml.ScalarNode && hosts.Tag != "!!null" {
+			items = []*yaml.Node{hosts} // one host needs no list
+		} else if hosts.Kind != yaml.SequenceNode {
+			return nil, wrong(hosts, fmt.Sprintf("group %q has no list of hosts", name.Value))
+		}
+		var patterns []string
+		for _, h := range items {
+			if h.Kind != yaml.ScalarNode {
+				return nil, wrong(h, fmt.Sprintf("group %q: a host is expected", name.Value))
+			}
+			patterns = append(patterns, h.Value)
+		}
+		text := name.Value + "=" + strings.Join(patterns, ",")
+		if _, err := group.ParseNamed(text); err != nil {
+			return nil, wrong(name, err.Error())
+		}
+		list = append(list, text)
+	}
+	return list, nil
+}
+
+// NamedGroups reads the operator's groups. Errors name the flag.
+func (w *Web) NamedGroups() ([]group.Named, error) {
+	var list []group.Named
+	for _, s := range w.Groups {
+		n, err := group.ParseNamed(s)
+		if err != nil {
+			return nil, fmt.Errorf("--groups: %w", err)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// maxRules bounds the operator's rule file, which is kept with the crawl.
+const maxRules = 4 << 20
+
+// readRules reads and checks the operator's rules; nil without a file.
+func readRules(name string) (*crawl.RulesFile, error) {
+	if name == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("--robots-rules: %w", err)
+	}
+	if len(b) > maxRules {
+		return nil, fmt.Errorf("--robots-rules: %s is larger than %d MiB", name, maxRules>>20)
+	}
+	f := &crawl.RulesFile{Name: name, Text: string(b)}
+	if _, err := f.Parse(); err != nil {
+		return nil, fmt.Errorf("--robots-rules: %w", err)
+	}
+	return f, nil
+}
