@@ -12,6 +12,7 @@ import (
 	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/outcome"
 )
 
 // resumeCmd has only flags that may change in the middle of a crawl; the rest
@@ -26,6 +27,8 @@ type resumeCmd struct {
 	Proxy    *string        `help:"Another http, https or socks5 proxy; an empty one is none." placeholder:"URL" group:"Requests"`
 	Resolve  []string       `help:"Connect to this address for a host, besides those of the beginning; repeatable." sep:"none" placeholder:"HOST:PORT:ADDR" group:"Requests"`
 
+	ReleaseTraps *string `help:"Also fetch URLs that were set aside as traps and contain this text; an empty one is all of them." placeholder:"TEXT" group:"Bounds"`
+
 	config.Data
 	config.Machine
 	config.Logging
@@ -37,6 +40,7 @@ func (c *resumeCmd) Help() string {
   tiptoe resume --crawl 3
   tiptoe resume --max-urls 2000    after a page limit ended it
   tiptoe resume --delay 2s         more gently than before
+  tiptoe resume --release-traps /calendar/
 
 The crawl goes on with the settings it was started with, except for what is
 given here. Hosts that were parked get one more try.`
@@ -50,7 +54,7 @@ func (c *resumeCmd) Run(st *streams) error {
 	if err != nil {
 		return usageError{err}
 	}
-	row, err := findUnfinished(c.DataDir, c.Crawl)
+	row, err := c.find()
 	if err != nil {
 		return err
 	}
@@ -64,8 +68,32 @@ func (c *resumeCmd) Run(st *streams) error {
 	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: web}}
 	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
 		a.Log.Info("resuming", "crawl", row.ID, "seed", row.Seeds[0], "done", row.Counters.Processed)
-		return a.Engine.Resume(ctx, row, func(s *crawl.Spec) { *s = spec }, onPage)
+		r, err := a.Engine.Resume(ctx, row, func(s *crawl.Spec) { *s = spec }, onPage)
+		if err != nil || c.ReleaseTraps == nil {
+			return r, err
+		}
+		traps := a.Ledger.Pages(ctx, row.ID, ledger.PageFilter{Outcomes: []outcome.Outcome{outcome.Trap}})
+		n, err := r.ReleaseTraps(ctx, traps, *c.ReleaseTraps)
+		a.Log.Info("released from quarantine", "urls", n)
+		return r, err
 	})
+}
+
+// find picks the crawl to go on with. One that is complete has nothing to go
+// on with but what was set aside.
+func (c *resumeCmd) find() (ledger.Crawl, error) {
+	if c.ReleaseTraps == nil {
+		return findUnfinished(c.DataDir, c.Crawl)
+	}
+	l, err := app.OpenLedger(c.DataDir)
+	if err != nil {
+		return ledger.Crawl{}, err
+	}
+	defer l.Close()
+	if c.Crawl != 0 {
+		return l.Crawl(context.Background(), c.Crawl)
+	}
+	return l.LatestCrawl(context.Background())
 }
 
 // logins reads the credentials that are given again, by host.

@@ -13,7 +13,7 @@ import (
 )
 
 // Every host's home page links to all its other pages, so each host queues
-// them as soon as it was asked once; at the polite pace they then stay queued.
+// them as soon as it was asked once; at a slow pace they then stay queued.
 func Test_many_queued_URLs_on_many_hosts_fit_in_memory(t *testing.T) {
 	const mb = 1_000_000
 	hosts, most := 1_000, int64(195*mb) // 150 MB, and 450 bytes a URL
@@ -33,7 +33,7 @@ func Test_many_queued_URLs_on_many_hosts_fit_in_memory(t *testing.T) {
 	if err := os.WriteFile(seeds, []byte(strings.Join(farm.Seeds(), "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"crawl", "--seeds", seeds, "--resolve", farm.Resolve()[0], "--seeding", "none"}
+	args := []string{"crawl", "--seeds", seeds, "--resolve", farm.Resolve()[0], "--seeding", "none", "--delay", "10s-20s"}
 	pprof := os.Getenv("TIPTOE_MEMORY_PPROF") // for whoever wants to know where it goes
 	if pprof != "" {
 		args = append(args, "--pprof", pprof)

@@ -31,6 +31,7 @@ func start(t *testing.T, dataDir string, args ...string) *process {
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Env = []string{"HOME=" + p.cmd.Dir, "PATH=" + os.Getenv("PATH")}
 	p.cmd.Stderr = p.stderr
+	dieWithTest(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -48,11 +48,12 @@ func (r *Run) openScope() error {
 
 // judge says why a URL stays out, or outcome.Pending if it may be queued.
 func (r *Run) judge(u weburl.URL, depth int, _ time.Time) (string, outcome.Outcome) {
-	if v := r.rules.Judge(u, depth); !v.OK {
-		return v.Rule, v.Outcome
+	v := r.rules.Judge(u, depth)
+	if v.OK {
+		v = r.tracker.admit(u)
 	}
-	if v := r.tracker.admit(u); !v.OK {
-		if p := scope.PatternOf(u); r.tracker.firstOf(p) {
+	if !v.OK {
+		if p := scope.PatternOf(u); v.Outcome == outcome.Trap && r.tracker.firstOf(p) {
 			r.e.log.Warn("set aside as a trap; tiptoe pages --outcome trap lists them", "pattern", p, "because", v.Rule)
 		}
 		return v.Rule, v.Outcome

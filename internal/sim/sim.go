@@ -53,6 +53,10 @@ type Config struct {
 	Workers      int
 	Crashes      []int // after so many requests
 	CheckEvery   int   // events between looks at every group; 0: 1000
+
+	// Plan adds hosts with a behaviour of their own to the Hosts drawn by
+	// the seed; the result keeps their books.
+	Plan []Plan
 }
 
 // Result of a simulation that broke no promise.
@@ -64,6 +68,7 @@ type Result struct {
 	Trace    uint64
 	Elapsed  time.Duration // virtual
 	Events   int
+	Arrivals map[string][]Arrival // at each host of the Plan
 }
 
 // The settings every simulated crawl runs with.
@@ -125,10 +130,10 @@ func Run(c Config) (*Result, error) {
 	if c.CheckEvery == 0 {
 		c.CheckEvery = 1000
 	}
-	s := &sim{c: c, world: newWorld(c), rnd: rand.New(rand.NewPCG(c.Seed, 3)), trace: fnv.New64a(),
-		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), books: newBooks(), fs: vfs.NewCrashableMem(),
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &sim{c: c, world: newWorld(c, start), rnd: rand.New(rand.NewPCG(c.Seed, 3)), trace: fnv.New64a(),
+		now: start, start: start, books: newBooks(), fs: vfs.NewCrashableMem(),
 		state: map[string]string{}, served: map[uint64]bool{}, crashes: c.Crashes}
-	s.start = s.now
 	if err := s.open(false); err != nil {
 		return nil, err
 	}
@@ -270,6 +275,9 @@ func (s *sim) wire(w frontier.Work, url string) error {
 	h.last = s.now
 	h.inFlight++
 	ans := s.world.serve(h, url, s.now)
+	if h.arrivals != nil {
+		h.arrivals = append(h.arrivals, Arrival{At: s.now.Sub(s.start), Path: u.Path(), Status: ans.status})
+	}
 	if robots && ans.err == "" {
 		h.robotsAt = s.now
 	}
@@ -448,7 +456,17 @@ func (s *sim) result() (*Result, error) {
 	if got, rows := sum.Counters.Processed, res.processed(); got != rows {
 		return nil, fmt.Errorf("the summary counts %d processed, the ledger has %d", got, rows)
 	}
+	for _, p := range s.c.Plan {
+		if res.Arrivals == nil {
+			res.Arrivals = map[string][]Arrival{}
+		}
+		res.Arrivals[p.Name] = s.world.hosts[p.Name].arrivals
+	}
 	for url, st := range s.state {
+		// A URL of a parked host waits for somebody who releases the host.
+		if st == "" && s.books.pages[weburl.FromCanonical(url).Fingerprint()].Outcome == outcome.Parked {
+			continue
+		}
 		if st != "done" {
 			return nil, fmt.Errorf("%s is still %q at the end", url, st)
 		}

@@ -25,6 +25,7 @@ type host struct {
 	closed  bool          // robots.txt closes /closed/
 	dead    bool          // never answers
 	noRobot int           // status of robots.txt if it has none
+	down    [2]time.Time  // from the first to the second it cannot be reached
 
 	lastOK   time.Time // of the rate limiter
 	last     time.Time // last request start
@@ -35,6 +36,7 @@ type host struct {
 	answered time.Time // when its last answer arrived
 	robotsAt time.Time // when its robots.txt was delivered
 	requests int
+	arrivals []Arrival // kept for hosts of a Plan
 }
 
 // world is a deterministic web of many hosts.
@@ -44,8 +46,11 @@ type world struct {
 	rnd   *rand.Rand
 }
 
-func newWorld(c Config) *world {
+func newWorld(c Config, start time.Time) *world {
 	w := &world{hosts: make(map[string]*host), rnd: rand.New(rand.NewPCG(c.Seed, 1))}
+	for _, p := range c.Plan {
+		w.plan(p, start)
+	}
 	for i := range c.Hosts {
 		h := &host{name: fmt.Sprintf("h%04d.sim.test", i), pages: c.PagesPerHost, minGap: time.Hour}
 		h.latency = time.Duration(5+w.rnd.IntN(300)) * time.Millisecond
@@ -82,7 +87,7 @@ type answer struct {
 func (w *world) serve(h *host, url string, now time.Time) answer {
 	path := weburl.FromCanonical(url).RequestURI()
 	hdr := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
-	if h.dead {
+	if h.dead || !now.Before(h.down[0]) && now.Before(h.down[1]) {
 		return answer{err: "connection refused"}
 	}
 	if path == "/robots.txt" {

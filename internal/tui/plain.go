@@ -32,24 +32,24 @@ func Plain(ctx context.Context, o PlainOptions) error {
 	if o.Location == nil {
 		o.Location = time.Local
 	}
-	progress, idle := time.NewTicker(o.Every), time.NewTicker(o.Idle)
-	defer progress.Stop()
-	defer idle.Stop()
+	tick := time.NewTicker(o.Every)
+	defer tick.Stop()
 
-	var said, looked movement
+	var seen movement
+	seen.changed(o.Source())
+	still := time.Duration(0) // since something moved, or since that was said
 	for {
-		var text string
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-progress.C:
-			if st := o.Source(); said.changed(st) {
-				text = progressLine(st, o.Location)
-			}
-		case <-idle.C:
-			if st := o.Source(); !looked.changed(st) {
-				text = idleLine(st, o.Location)
-			}
+		case <-tick.C:
+		}
+		var text string
+		st := o.Source()
+		if seen.changed(st) {
+			text, still = progressLine(st, o.Location), 0
+		} else if still += o.Every; still >= o.Idle {
+			text, still = idleLine(st, o.Location), 0
 		}
 		if text == "" {
 			continue
