@@ -39,7 +39,7 @@ func planned(t *testing.T) *names {
 		case "map.test/b.xml":
 			urls(20, 40) // ten of them again
 		case "slow.test/robots.txt":
-			fmt.Fprint(w, "User-agent: *\nCrawl-delay: 0.5")
+			fmt.Fprint(w, "User-agent: *\nCrawl-delay: 0.2")
 		case "slow.test/sitemap.xml":
 			urls(0, 9)
 		default:
@@ -98,7 +98,7 @@ func Test_a_plan_asks_for_robots_and_sitemaps_and_nothing_else(t *testing.T) {
 	if h := by["map.test"]; !h.Known || h.Pages != 41 || h.Closed != 1 || h.Sitemaps != 3 || h.Each != 20*time.Millisecond {
 		t.Errorf("map.test: %+v", h) // 40 pages and the seed; slow.test closes nothing
 	}
-	if h := by["slow.test"]; !h.Known || h.Pages != 11 || h.Each != 500*time.Millisecond || h.Why != politeness.WhyCrawlDelay {
+	if h := by["slow.test"]; !h.Known || h.Pages != 11 || h.Each != 200*time.Millisecond || h.Why != politeness.WhyCrawlDelay {
 		t.Errorf("slow.test: %+v", h)
 	}
 	if h := by["none.test"]; h.Known || h.Requests != nil || h.Time != nil || h.Pages != 1 {

@@ -33,8 +33,9 @@
 // # Bounds
 //
 // The log arrives sorted by group and start, so memory is the state of one
-// group, a line for each host, and at most keptViolations details; all
-// violations are counted. The room is pure: rows in, report out.
+// group, a few words and a line of the report for each host, a filter of fixed
+// size over the pages that were turned away, and at most keptViolations details;
+// all violations are counted. The room is pure: rows in, report out.
 package audit
 
 import (
@@ -62,6 +63,7 @@ const keptViolations = 1000
 // Log is the part of the ledger that is replayed.
 type Log interface {
 	Replay(ctx context.Context, crawl int64) iter.Seq2[ledger.Replayed, error]
+	Judgements(ctx context.Context) iter.Seq2[ledger.Judged, error]
 	Settings(ctx context.Context) ([]ledger.Settings, error)
 	PageByFP(ctx context.Context, crawl int64, fp weburl.Fingerprint) (ledger.Page, bool, error)
 }
@@ -77,11 +79,25 @@ func Run(ctx context.Context, log Log, only int64) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	for j, err := range log.Judgements(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		a.pages.add(&j)
+	}
 	for row, err := range log.Replay(ctx, only) {
 		if err != nil {
 			return nil, err
 		}
-		a.add(&row)
+		q := &request{Replayed: row}
+		if a.mustAsk(q) {
+			p, ok, err := log.PageByFP(ctx, row.Crawl, row.FP)
+			if err != nil {
+				return nil, err
+			}
+			q.hasPage, q.outcome, q.robots = ok, p.Outcome, p.Robots
+		}
+		a.add(q)
 	}
 	r := a.finish()
 	for i := range r.Violations {
@@ -101,11 +117,31 @@ func Run(ctx context.Context, log Log, only int64) (*Report, error) {
 	return r, nil
 }
 
+// request is a row of the log with what its page says.
+type request struct {
+	ledger.Replayed
+	hasPage bool // the page was looked up and is there
+	outcome outcome.Outcome
+	robots  ledger.RobotsDecision
+}
+
+// mustAsk fills in what is certain about the request's page, and reports
+// whether the page itself must be asked.
+func (a *auditor) mustAsk(q *request) bool {
+	if !q.Sent() || q.Kind != "page" && q.Kind != "sitemap" {
+		return false
+	}
+	var ok bool
+	q.robots, ok = a.pages.decision(q.Group, granted(q))
+	return !ok || a.pages.refused.has(q.FP)
+}
+
 // auditor judges rows that come sorted by group and start.
 type auditor struct {
 	only     int64
 	settings map[int64][]rules // by crawl, oldest first
 	crawls   map[int64]bool
+	pages    *pages
 	report   Report
 	g        *group
 }
@@ -120,21 +156,21 @@ type rules struct {
 // group is the state of the group that is being read.
 type group struct {
 	host    *Host
-	prev    *ledger.Replayed
+	prev    *request
 	running inFlight
 	blocks  []block
 	known   time.Time // when the first robots.txt was known; zero while none was
 }
 
 type block struct {
-	by     ledger.Replayed
+	by     request
 	until  time.Time
 	why    string
 	broken bool
 }
 
 func newAuditor(settings []ledger.Settings, only int64) (*auditor, error) {
-	a := &auditor{only: only, settings: map[int64][]rules{}, crawls: map[int64]bool{}}
+	a := &auditor{only: only, settings: map[int64][]rules{}, crawls: map[int64]bool{}, pages: newPages()}
 	for _, s := range settings {
 		r := rules{since: s.Since, perHost: 1}
 		if len(s.Spec) > 0 {
@@ -162,7 +198,7 @@ func (a *auditor) rulesAt(crawl int64, at time.Time) (rules, bool) {
 	return list[i], true
 }
 
-func (a *auditor) add(row *ledger.Replayed) {
+func (a *auditor) add(row *request) {
 	if a.g == nil || a.g.host.Host != row.Group {
 		a.endGroup()
 		a.g = &group{host: &Host{Host: row.Group}}
@@ -179,20 +215,21 @@ func (a *auditor) add(row *ledger.Replayed) {
 	a.checkInFlight(g, row)
 	a.checkBlocks(g, row)
 	a.checkRefused(g, row)
+	a.checkTurnedAway(row)
 	a.noteBlock(g, row)
 	kept := *row
 	g.prev = &kept
 }
 
 // concerns reports whether the crawl that is asked about made the request.
-func (a *auditor) concerns(rows ...*ledger.Replayed) bool {
+func (a *auditor) concerns(rows ...*request) bool {
 	if a.only == 0 {
 		return true
 	}
-	return slices.ContainsFunc(rows, func(r *ledger.Replayed) bool { return r.Crawl == a.only })
+	return slices.ContainsFunc(rows, func(r *request) bool { return r.Crawl == a.only })
 }
 
-func (a *auditor) checkGap(g *group, row *ledger.Replayed) {
+func (a *auditor) checkGap(g *group, row *request) {
 	prev := g.prev
 	if prev == nil || !a.concerns(row, prev) {
 		return
@@ -216,17 +253,17 @@ func (a *auditor) checkGap(g *group, row *ledger.Replayed) {
 
 // owed is the least distance between two starts: what the later row says it
 // was given, or what the earlier one was bound to leave, whichever is more.
-func (a *auditor) owed(prev, row *ledger.Replayed) (time.Duration, string) {
+func (a *auditor) owed(prev, row *request) (time.Duration, string) {
 	owed, why := row.GapOwed, row.GapWhy
 	if r, ok := a.rulesAt(prev.Crawl, prev.Started); ok && r.base > owed {
 		owed, why = r.base, politeness.WhyBase.String()
 	}
 	var asked ledger.RobotsDecision
 	switch {
-	case prev.Kind != "robots" && prev.Robots.FetchedAt.Before(granted(prev)):
-		asked = prev.Robots
-	case prev.Kind == "robots" && row.Robots.FetchedAt.Equal(prev.Ended.Truncate(time.Millisecond)):
-		asked = row.Robots // the file that was just read already binds the request after it
+	case prev.Kind != "robots" && prev.robots.FetchedAt.Before(granted(prev)):
+		asked = prev.robots
+	case prev.Kind == "robots" && row.robots.FetchedAt.Equal(prev.Ended.Truncate(time.Millisecond)):
+		asked = row.robots // the file that was just read already binds the request after it
 	}
 	if d := min(asked.CrawlDelay, politeness.MaxCrawlDelay); !asked.Ignored && d > owed {
 		owed, why = d, politeness.WhyCrawlDelay.String()
@@ -239,7 +276,7 @@ func (a *auditor) owed(prev, row *ledger.Replayed) (time.Duration, string) {
 
 // granted is when the request was decided; logs from before that was written
 // down know only the start.
-func granted(r *ledger.Replayed) time.Time {
+func granted(r *request) time.Time {
 	if r.Granted.IsZero() {
 		return r.Started
 	}
@@ -249,7 +286,7 @@ func granted(r *ledger.Replayed) time.Time {
 // checkInFlight counts the requests whose intervals hold this one's start. The
 // caps of all of them count: one that was granted under a wider cap may reach
 // the wire after the cap was narrowed.
-func (a *auditor) checkInFlight(g *group, row *ledger.Replayed) {
+func (a *auditor) checkInFlight(g *group, row *request) {
 	for len(g.running) > 0 && !g.running[0].ended.After(row.Started) {
 		heap.Pop(&g.running)
 	}
@@ -268,9 +305,9 @@ func (a *auditor) checkInFlight(g *group, row *ledger.Replayed) {
 	}
 	if n > limit {
 		longest := slices.MaxFunc(g.running[:], func(x, y running) int { return x.ended.Compare(y.ended) })
-		other := ledger.Replayed{Request: longest.row}
+		other := request{Replayed: ledger.Replayed{Request: longest.row}}
 		if longest.row.Permit == row.Permit && len(g.running) > 1 {
-			other = ledger.Replayed{Request: g.running[0].row}
+			other = request{Replayed: ledger.Replayed{Request: g.running[0].row}}
 		}
 		a.violate(&Violation{Kind: TooManyInFlight, InFlight: n, Cap: limit,
 			Text: fmt.Sprintf("%d requests in flight, where at most %d were allowed", n, limit)}, &other, row)
@@ -281,7 +318,7 @@ func (a *auditor) checkInFlight(g *group, row *ledger.Replayed) {
 	}
 }
 
-func (a *auditor) checkBlocks(g *group, row *ledger.Replayed) {
+func (a *auditor) checkBlocks(g *group, row *request) {
 	g.blocks = slices.DeleteFunc(g.blocks, func(b block) bool {
 		over := !row.Started.Before(b.until.Add(-tolerance))
 		if over && !b.broken {
@@ -307,7 +344,7 @@ func (a *auditor) checkBlocks(g *group, row *ledger.Replayed) {
 
 // noteBlock remembers what the answer asked for: as it was understood then,
 // and as its evidence has it.
-func (a *auditor) noteBlock(g *group, row *ledger.Replayed) {
+func (a *auditor) noteBlock(g *group, row *request) {
 	until, why := row.AskedUntil, "rate-limit headers"
 	if row.RetryAfter != "" {
 		why = "Retry-After: " + ledger.Printable(row.RetryAfter, 60)
@@ -324,43 +361,39 @@ func (a *auditor) noteBlock(g *group, row *ledger.Replayed) {
 	g.blocks = append(g.blocks, block{by: *row, until: until, why: why})
 }
 
-func (a *auditor) checkRefused(g *group, row *ledger.Replayed) {
-	d := row.Robots
+func (a *auditor) checkRefused(g *group, row *request) {
 	if row.Kind == "robots" {
 		if g.known.IsZero() || row.Ended.Before(g.known) {
 			g.known = row.Ended
 		}
 		return
 	}
-	if d.Decided && !d.FetchedAt.IsZero() && (g.known.IsZero() || d.FetchedAt.Before(g.known)) && !d.FetchedAt.After(row.Started) {
-		g.known = d.FetchedAt
-	}
-	if !row.HasPage || !a.concerns(row) {
+	d := row.robots
+	if !d.Decided || !a.concerns(row) {
 		return
 	}
 	g.host.RobotsIgnored = g.host.RobotsIgnored || d.Ignored
+	unread := !d.Ignored && d.FetchedAt.After(row.Started) && (g.known.IsZero() || g.known.After(row.Started))
+	if !d.FetchedAt.IsZero() && (g.known.IsZero() || d.FetchedAt.Before(g.known)) {
+		g.known = d.FetchedAt
+	}
 	switch {
-	case d.Decided && !d.Allowed && (d.FetchedAt.IsZero() || !d.FetchedAt.Add(time.Millisecond).After(granted(row))):
+	case !d.Allowed && (d.FetchedAt.IsZero() || !d.FetchedAt.Add(time.Millisecond).After(granted(row))):
 		a.violate(&Violation{Kind: Disallowed, Text: "a URL was requested that robots.txt disallows"}, row)
-	case d.Decided && !d.Ignored && !d.FetchedAt.IsZero() && d.FetchedAt.After(row.Started) && (g.known.IsZero() || g.known.After(row.Started)):
+	case unread:
 		a.violate(&Violation{Kind: RobotsUnknown, Text: "a URL was requested before the host's robots.txt was known"}, row)
-	case turnedAway(row):
-		a.violate(&Violation{Kind: Refused, Text: fmt.Sprintf("a URL was requested that the crawl had turned away (%s)", row.PageOutcome)}, row)
 	}
 }
 
-// turnedAway: the page's row says that nothing was requested. A request whose
-// URL is to be tried again has not written the page's row yet: then the row may
-// be an earlier refusal that was lifted, by a shorter way to the URL or by hand.
-func turnedAway(row *ledger.Replayed) bool {
-	if !row.RetryAt.IsZero() || row.Outcome == outcome.Cancelled {
-		return false
+// checkTurnedAway: the page's row says that nothing was requested. A request
+// whose URL is to be tried again has not written the page's row yet: then the
+// row may be an earlier refusal that was lifted, by a shorter way to the URL or
+// by hand.
+func (a *auditor) checkTurnedAway(row *request) {
+	if !row.hasPage || !turnedAway(row.outcome) || !row.RetryAt.IsZero() || row.Outcome == outcome.Cancelled || !a.concerns(row) {
+		return
 	}
-	switch row.PageOutcome {
-	case outcome.Trap, outcome.Budget, outcome.Scope:
-		return true
-	}
-	return false
+	a.violate(&Violation{Kind: Refused, Text: fmt.Sprintf("a URL was requested that the crawl had turned away (%s)", row.outcome)}, row)
 }
 
 func (a *auditor) endGroup() {

@@ -85,7 +85,7 @@ type Request struct {
 	fp weburl.Fingerprint
 }
 
-func (h *Host) count(row *ledger.Replayed) {
+func (h *Host) count(row *request) {
 	if !row.Sent() {
 		h.NotSent++
 		return
@@ -97,7 +97,7 @@ func (h *Host) count(row *ledger.Replayed) {
 	h.Last = row.Started
 }
 
-func (a *auditor) violate(v *Violation, rows ...*ledger.Replayed) {
+func (a *auditor) violate(v *Violation, rows ...*request) {
 	a.report.ViolationCount++
 	a.g.host.Violations++
 	if len(a.report.Violations) >= keptViolations {

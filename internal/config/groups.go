@@ -63,6 +63,9 @@ func readGroups(path string, v *yaml.Node) ([]any, error) {
 func (w *Web) NamedGroups() ([]group.Named, error) {
 	var list []group.Named
 	for _, s := range w.Groups {
+		if strings.TrimSpace(s) == "" {
+			continue // a variable that is set to nothing
+		}
 		n, err := group.ParseNamed(s)
 		if err != nil {
 			return nil, fmt.Errorf("--groups: %w", err)

@@ -1,13 +1,19 @@
 package crawl
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"tiptoe/internal/fetch"
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
 )
@@ -201,6 +207,54 @@ func Test_an_index_cannot_lead_into_private_space(t *testing.T) {
 			}
 		}
 	})
+}
+
+func Test_both_indexes_are_asked_over_a_real_connection(t *testing.T) {
+	var host string
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		switch req.URL.Path {
+		case "/ct":
+			fmt.Fprintf(rw, `[{"name_value":"%s"}]`, req.FormValue("q"))
+		case "/cc":
+			fmt.Fprintf(rw, "{\"url\":\"http://%s/old\"}\n", host)
+		case "/", "/old":
+			fmt.Fprint(rw, "<title>here</title>")
+		default:
+			http.NotFound(rw, req)
+		}
+	}))
+	defer srv.Close()
+	_, port, _ := strings.Cut(strings.TrimPrefix(srv.URL, "http://"), ":")
+	host = "www.a.example:" + port
+	override, err := fetch.ParseResolve("www.a.example:" + port + ":127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := fetch.New(fetch.Config{Resolve: []fetch.Override{override}, Resolver: nowhere{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	w := newWeb(t)
+	w.cfg.Fetcher = client
+	spec := plainSpec("http://" + host + "/")
+	spec.DelayMin, spec.DelayMax, spec.MaxRetries = 0, 0, 0
+	spec.Seeding = []string{"ct", "commoncrawl"}
+	spec.CTEndpoint, spec.CCEndpoint = srv.URL+"/ct?q=%s", srv.URL+"/cc?u=%s"
+	sum, err := w.crawl(spec)
+	if err != nil || sum.Status != ledger.Completed {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	w.want("http://"+host+"/old", outcome.OK)
+	w.want("https://a.example/", outcome.DNS) // named, queued, and nowhere
+	w.want(srv.URL+"/ct?q=a.example", outcome.OK)
+}
+
+// nowhere resolves no name, so that no test asks a real name server.
+type nowhere struct{}
+
+func (nowhere) Resolve(context.Context, string) ([]netip.Addr, time.Duration, error) {
+	return nil, time.Minute, fetch.ErrNoHost
 }
 
 func Test_what_a_source_names_is_bounded(t *testing.T) {

@@ -150,7 +150,10 @@ func (w *web) engine() *Engine {
 	}
 	w.store = store
 	cfg := w.cfg
-	cfg.Store, cfg.Fetcher, cfg.Log = store, w, w.log()
+	cfg.Store, cfg.Log = store, w.log()
+	if cfg.Fetcher == nil {
+		cfg.Fetcher = w
+	}
 	if cfg.Ledger == nil {
 		cfg.Ledger = w.books
 	}

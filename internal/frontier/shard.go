@@ -55,6 +55,9 @@ func (sh *shard) next(now time.Time) (Work, time.Time) {
 	if w, ok := sh.wakeDormant(); ok {
 		return w, time.Time{}
 	}
+	// Before the heap is asked: on a busy shard somebody is always due, and
+	// would keep those that wait for a slot waiting until all others are done.
+	sh.wakeSlotWaiter(now)
 	for {
 		for len(sh.ready) > 0 && !sh.ready[0].at.After(now) {
 			g := sh.ready.remove(0)

@@ -192,14 +192,19 @@ const NotSent = ", not sent"
 // Sent reports whether the request reached the wire.
 func (r *Request) Sent() bool { return !strings.HasSuffix(r.Cause, NotSent) }
 
-// Replayed is a request with what else the ledger knows about its URL: what a
-// replay of the log judges it by.
+// Replayed is a request with the evidence of a throttled answer.
 type Replayed struct {
 	Request
-	HasPage     bool
-	PageOutcome outcome.Outcome
-	Robots      RobotsDecision // of the page
-	RetryAfter  string         // the header of a throttled answer, as it was sent
+	RetryAfter string // the header, as it was sent
+}
+
+// Judged is the part of a page that says whether it was to be requested.
+type Judged struct {
+	Crawl   int64
+	FP      weburl.Fingerprint
+	Host    string
+	Outcome outcome.Outcome
+	Robots  RobotsDecision // without its rule
 }
 
 // Settings are what a crawl worked with from a time on.

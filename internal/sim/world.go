@@ -157,6 +157,9 @@ func (w *world) page(h *host, n int) []byte {
 		fmt.Fprintf(&b, `<a href="/p/%d">x</a> `, r.IntN(h.pages))
 	}
 	other := w.names[r.IntN(len(w.names))]
+	if h.arrivals != nil {
+		other = h.name // its day is its own
+	}
 	fmt.Fprintf(&b, `<a href="http://%s/p/%d">o</a> <a href="/closed/%d">k</a>`, other, r.IntN(h.pages), n)
 	if n%29 == 3 {
 		fmt.Fprintf(&b, ` <a href="/gone/%d">g</a>`, n)

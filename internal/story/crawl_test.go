@@ -3,6 +3,7 @@ package story
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"syscall"
@@ -89,7 +90,7 @@ func learned(t *testing.T, dataDir, host string) (ledger.Domain, politeness.Stat
 		t.Fatalf("the ledger knows nothing of %s (%v)", host, err)
 	}
 	var st politeness.State
-	if err := unmarshal(d.State, &st); err != nil {
+	if err := json.Unmarshal(d.State, &st); err != nil {
 		t.Fatal(err)
 	}
 	return d, st

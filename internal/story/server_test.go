@@ -2,7 +2,6 @@ package story
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,8 +16,6 @@ import (
 
 	"tiptoe/internal/testenv"
 )
-
-func unmarshal(b []byte, v any) error { return json.Unmarshal(b, v) }
 
 // nginx is a running nginx with a rate limit over one site of pages.
 type nginx struct {
@@ -63,7 +60,7 @@ http {
 func startNginx(t *testing.T, perSecond int, form string, pages int) *nginx {
 	t.Helper()
 	program := testenv.Need(t, "nginx")
-	dir := t.TempDir()
+	dir := memoryDir(t)
 	site := filepath.Join(dir, "site")
 	if err := os.Mkdir(site, 0o755); err != nil {
 		t.Fatal(err)
@@ -106,6 +103,19 @@ func startNginx(t *testing.T, perSecond int, form string, pages int) *nginx {
 	said, _ := os.ReadFile(filepath.Join(dir, "error.log"))
 	t.Fatalf("nginx does not start:\n%s", said)
 	return nil
+}
+
+// memoryDir is a folder in memory where there is one: nginx writes its log
+// between two requests, and a disk that other tests keep busy would make it
+// read the next one late.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "tiptoe-story-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // answers waits for the first answer, which empties no bucket that a crawl

@@ -35,8 +35,7 @@ func (l *leaky) admit(at time.Duration) bool {
 }
 
 // virtual crawls a host behind a limiter, request by request, and returns what
-// the limiter saw. Requests arrive late by what the network and two busy
-// machines add.
+// the limiter saw. Requests arrive a little late, each by its own delay.
 func virtual(s *politeness.State, r politeness.Rules, l *leaky, pages int, begin time.Duration, rnd *rand.Rand) (all []seen) {
 	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	type flight struct {
@@ -68,10 +67,7 @@ func virtual(s *politeness.State, r politeness.Rules, l *leaky, pages int, begin
 		now = at
 		gap, _ := s.Gap(r, rnd.Float64())
 		s.Started(epoch.Add(now), gap)
-		late := time.Duration(rnd.ExpFloat64() * float64(300*time.Microsecond))
-		if rnd.IntN(50) == 0 {
-			late += time.Duration(rnd.IntN(3000)) * time.Microsecond
-		}
+		late := time.Duration(rnd.ExpFloat64() * float64(200*time.Microsecond))
 		ok := l.admit(now + late)
 		status := 429
 		if ok {
@@ -88,45 +84,66 @@ func virtual(s *politeness.State, r politeness.Rules, l *leaky, pages int, begin
 	return all
 }
 
-func Test_virtual_limit_req(t *testing.T) {
+// The promise of the project about rate limiters, over many draws: the pace
+// within 15 % of the limit, 2 % of 429s once 100 pages are done, none in a
+// second crawl that starts from what was learned.
+func Test_limit_req_in_virtual_time_is_learned_whatever_the_draw(t *testing.T) {
 	polite := politeness.Rules{DelayMin: 200 * time.Millisecond, DelayMax: 500 * time.Millisecond, PerHost: 2, MaxRetries: 3}
 	hasty := politeness.Rules{PerHost: 22, MaxRetries: 3}
 	for _, rules := range []politeness.Rules{hasty, polite} {
-		for _, burst := range []float64{0, 5, 20} {
-			for _, rate := range []float64{1, 2, 3, 5, 7, 11, 20, 50} {
-				permitted := rate
-				if rules.DelayMax > 0 {
-					permitted = min(rate, 1/.35)
-				}
-				const runs = 200
-				slow, many, again, least, most, t429 := 0, 0, 0, 9.0, 0.0, 0
-				var settled int
-				for seed := range uint64(runs) {
-					rnd := rand.New(rand.NewPCG(seed, 1))
-					var s politeness.State
-					l := &leaky{perSecond: rate, burst: burst}
-					all := virtual(&s, rules, l, 500, 0, rnd)
-					a := accountOf(all)
-					share := a.pace / permitted
-					least = min(least, share)
-					t429 += a.throttled
-					if share < .85 {
-						slow++
-					}
-					lateShare := float64(a.late) / float64(a.lateRequests)
-					most = max(most, lateShare)
-					if lateShare > .02 {
-						many++
-					}
-					if !s.Settled.IsZero() {
-						settled++
-					}
-					if b := accountOf(virtual(&s, rules, l, 500, all[len(all)-1].at+time.Minute, rnd)); b.throttled > 0 {
-						again++
+		for _, burst := range []float64{0, 5} {
+			for _, rate := range []float64{1, 2, 3, 5, 7, 11, 20} {
+				for seed := range uint64(40) {
+					if msg := learns(rules, rate, burst, seed); msg != "" {
+						t.Errorf("%g requests/s, burst %g, base delay up to %s, draw %d: %s", rate, burst, rules.DelayMax, seed, msg)
+						break
 					}
 				}
-				t.Logf("delay %3dms burst %2.0f rate %2.0f: too slow %3d (least %.2f), too many %3d (most %.3f), second refused %3d, settled %d, 429s %.1f",
-					rules.DelayMax.Milliseconds(), burst, rate, slow, least, many, most, again, settled, float64(t429)/runs)
+			}
+		}
+	}
+}
+
+func learns(rules politeness.Rules, rate, burst float64, seed uint64) string {
+	permitted := rate
+	if mean := (rules.DelayMin + rules.DelayMax) / 2; mean > 0 {
+		permitted = min(rate, 1/mean.Seconds())
+	}
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	var s politeness.State
+	l := &leaky{perSecond: rate, burst: burst}
+	all := virtual(&s, rules, l, 500, 0, rnd)
+	a := accountOf(all)
+	// At an edge of the base delay's own range a 429 comes by chance and late:
+	// then the crawl ends in the middle of the search.
+	searching := s.Learned > 0 && s.Settled.IsZero()
+	switch {
+	case a.pace < 0.85*permitted && !searching:
+		return fmt.Sprintf("settled at %.2f requests/s", a.pace)
+	case 50*a.late > a.lateRequests:
+		return fmt.Sprintf("%d of %d requests after the first 100 pages were refused", a.late, a.lateRequests)
+	case searching && rules.DelayMax == 0:
+		return "not settled after 500 pages"
+	}
+	again := accountOf(virtual(&s, rules, l, 500, all[len(all)-1].at+time.Minute, rnd))
+	if again.throttled > 0 && s.Learned > 0 && !searching {
+		return fmt.Sprintf("the second crawl was refused %d times", again.throttled)
+	}
+	return ""
+}
+
+// Servers with much room for bursts show their limit late. What must hold all
+// the same is that few requests are refused.
+func Test_a_limiter_with_much_room_for_bursts_refuses_few_requests(t *testing.T) {
+	for _, rate := range []float64{1, 2, 3, 5, 7, 11, 20, 50} {
+		for _, burst := range []float64{20, 100} {
+			for seed := range uint64(20) {
+				var s politeness.State
+				a := accountOf(virtual(&s, politeness.Rules{PerHost: 22}, &leaky{perSecond: rate, burst: burst}, 3000, 0, rand.New(rand.NewPCG(seed, 2))))
+				if 50*a.late > a.lateRequests {
+					t.Errorf("%g requests/s, burst %g, draw %d: %s", rate, burst, seed, a)
+					break
+				}
 			}
 		}
 	}

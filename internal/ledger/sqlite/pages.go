@@ -231,11 +231,12 @@ func pageQuery(crawl int64, f ledger.PageFilter) query {
 	return q
 }
 
-// PageCounts counts a crawl's pages by outcome.
+// PageCounts counts a crawl's pages by outcome; sitemaps and outside indexes
+// are no pages.
 func (l *Ledger) PageCounts(ctx context.Context, crawl int64) (map[outcome.Outcome]int64, error) {
 	counts := map[outcome.Outcome]int64{}
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare("SELECT outcome, count(*) FROM pages WHERE id > ?1 AND id < ?2 GROUP BY outcome")
+		s, err := c.Prepare("SELECT outcome, count(*) FROM pages WHERE id > ?1 AND id < ?2 AND ifnull(kind, 'page') = 'page' GROUP BY outcome")
 		if err != nil {
 			return err
 		}

@@ -12,16 +12,14 @@ import (
 	"tiptoe/internal/weburl"
 )
 
-// replay joins each request with its page and, if it was throttled, with the
-// evidence for that. Evidence is found by the time at which the answer ended:
-// both carry it, one to the microsecond, one to the millisecond.
+// replay joins a throttled request with its evidence, which is found by the
+// time at which the answer ended: both carry it, one to the microsecond, one to
+// the millisecond.
 const replay = `SELECT ` + requestColumns + `,
-		p.outcome, p.robots_allowed, p.robots_ignored, p.crawl_delay_ms, p.robots_fetched_ms,
 		CASE WHEN r.outcome = 'throttled' THEN (
 			SELECT json_extract(e.content, '$.retryAfter') FROM evidence_log AS e
 			WHERE e.crawl_id = r.crawl_id AND e.fp = r.fp AND e.type = 'throttled' AND e.at_ms = r.ended_us / 1000) END
-	FROM requests AS r LEFT JOIN pages AS p ON p.crawl_id = r.crawl_id AND p.fp = r.fp
-	WHERE r.started_us IS NOT NULL`
+	FROM requests AS r WHERE r.started_us IS NOT NULL`
 
 // Replay lists the requests of all crawls, one pace group after the other, in
 // each by the time of their start. With a crawl's number only the groups are
@@ -48,7 +46,9 @@ func (l *Ledger) Replay(ctx context.Context, crawl int64) iter.Seq2[ledger.Repla
 				s.BindInt64(1, crawl)
 			}
 			return each(s, func(r scanner) error {
-				if !yield(scanReplayed(r), nil) {
+				v := ledger.Replayed{Request: scanRequest(&r)}
+				v.RetryAfter = r.text()
+				if !yield(v, nil) {
 					return errStopped
 				}
 				return nil
@@ -60,15 +60,31 @@ func (l *Ledger) Replay(ctx context.Context, crawl int64) iter.Seq2[ledger.Repla
 	}
 }
 
-func scanReplayed(r scanner) ledger.Replayed {
-	v := ledger.Replayed{Request: scanRequest(&r)}
-	v.HasPage = r.s.ColumnType(r.i) != sqlite.TypeNull
-	v.PageOutcome = r.outcome()
-	v.Robots.Decided = r.s.ColumnType(r.i) != sqlite.TypeNull
-	v.Robots.Allowed, v.Robots.Ignored = r.bool(), r.bool()
-	v.Robots.CrawlDelay, v.Robots.FetchedAt = r.durMS(), r.ms()
-	v.RetryAfter = r.text()
-	return v
+// Judgements lists what was decided about the pages of all crawls, in the order
+// in which they lie on disk: a join of a million requests with their pages would
+// be as many random reads.
+func (l *Ledger) Judgements(ctx context.Context) iter.Seq2[ledger.Judged, error] {
+	return func(yield func(ledger.Judged, error) bool) {
+		err := l.read(ctx, func(c *sqlite.Conn) error {
+			s, err := c.Prepare(`SELECT crawl_id, fp, host, outcome, robots_allowed, crawl_delay_ms, robots_fetched_ms, robots_ignored
+				FROM pages ORDER BY id`)
+			if err != nil {
+				return err
+			}
+			return each(s, func(r scanner) error {
+				j := ledger.Judged{Crawl: r.int(), FP: r.fp(), Host: r.text(), Outcome: r.outcome()}
+				j.Robots.Decided = s.ColumnType(r.i) != sqlite.TypeNull
+				j.Robots.Allowed, j.Robots.CrawlDelay, j.Robots.FetchedAt, j.Robots.Ignored = r.bool(), r.durMS(), r.ms(), r.bool()
+				if !yield(j, nil) {
+					return errStopped
+				}
+				return nil
+			})
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(ledger.Judged{}, fmt.Errorf("read what was decided about pages: %w", err))
+		}
+	}
 }
 
 // RequestsOf returns the requests for one URL in the order of their start. It
