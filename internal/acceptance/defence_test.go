@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -172,10 +173,11 @@ func Test_a_misbehaving_host_ends_as_it_should_and_harms_no_other(t *testing.T) 
 func (want defence) check(t *testing.T, c hostile.Case, healthy *webfarm.Farm) {
 	want.options.Life = defenceLimit
 	server := c.Start(t, want.options)
-	site := server.URL
-	if path := strings.TrimPrefix(site[strings.Index(site, "://")+3:], server.Host()); path != "/" {
-		site = strings.TrimSuffix(site, path) + "/"
+	at, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
 	}
+	site := at.Scheme + "://" + at.Host + "/"
 	dir := filepath.Join(t.TempDir(), "data")
 	began := time.Now()
 	p := start(t, dir, slices.Concat([]string{"crawl", site, healthy.Seeds()[0], "--scope", "host", "--seeding", "none",
@@ -220,7 +222,7 @@ func (want defence) check(t *testing.T, c hostile.Case, healthy *webfarm.Farm) {
 	// Wire = permits.
 	var mine []ledger.Request
 	for _, r := range requestsOf(t, dir) {
-		if strings.Contains(r.Group, server.Host()) {
+		if strings.Contains(r.Group, at.Host) {
 			mine = append(mine, r)
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/demo"
-	"tiptoe/internal/ledger"
 	ledgerfile "tiptoe/internal/ledger/sqlite"
 )
 
@@ -114,11 +113,11 @@ func Test_a_real_crawl_kept_every_promise_and_every_planted_violation_is_found(t
 	}
 	defer web.Close()
 	dir := t.TempDir()
-	session(t, web, dir, for_(3*time.Second), start)
+	session(t, web, dir, for_(4500*time.Millisecond), start)
 	session(t, web, dir, func(s *crawl.Spec) {
-		s.Duration, s.DelayMin, s.DelayMax = time.Second, 5*time.Millisecond, 5*time.Millisecond
+		s.Duration, s.DelayMin, s.DelayMax = 500*time.Millisecond, 5*time.Millisecond, 5*time.Millisecond
 	}, resume)
-	session(t, web, dir, for_(3*time.Second), start)
+	session(t, web, dir, for_(1500*time.Millisecond), start)
 	path := filepath.Join(dir, app.LedgerFile)
 
 	r := run(t, path, 0)
@@ -142,11 +141,11 @@ func Test_a_real_crawl_kept_every_promise_and_every_planted_violation_is_found(t
 	if got := text(t, r); !strings.Contains(got, "Kept: every gap") {
 		t.Error(got)
 	}
-	// What the hosts themselves saw must not be closer together than the log says.
+	// A log that left requests out would prove nothing: the hosts counted, too.
 	for _, b := range web.Books().Hosts {
 		for _, h := range r.Hosts {
-			if h.Host == b.Host && h.HasGap && b.MinGap > 0 && b.MinGap < h.OwedThere-15*time.Millisecond {
-				t.Errorf("%s saw requests %s apart; the log says %s", b.Host, b.MinGap, h.SmallestGap)
+			if h.Host == b.Host && h.Requests != b.Requests {
+				t.Errorf("%s was asked %d times; the log has %d requests", b.Host, b.Requests, h.Requests)
 			}
 		}
 	}
@@ -159,7 +158,7 @@ func Test_a_real_crawl_kept_every_promise_and_every_planted_violation_is_found(t
 type plant struct {
 	name string
 	host string // first label
-	sql  string // :host is the host, :a and :b two requests for pages in a row, :c the third
+	sql  string // :host is the host, :a, :b and :c its first requests but for robots.txt
 	kind audit.Kind
 	want string
 	only int64
@@ -226,8 +225,10 @@ func (p *plant) try(t *testing.T, path string) {
 	host := one(t, c, fmt.Sprintf("SELECT pace_group FROM requests WHERE pace_group LIKE '%s.%%' LIMIT 1", p.host))
 	q := strings.ReplaceAll(p.sql, ":host", "'"+host+"'")
 	for i, name := range []string{":a", ":b", ":c"} {
-		id := one(t, c, fmt.Sprintf("SELECT permit FROM requests WHERE pace_group = '%s' AND kind = 'page' AND outcome = 'ok' AND crawl_id = 1 AND retry_at_us IS NULL ORDER BY started_us LIMIT 1 OFFSET %d", host, i))
-		q = strings.ReplaceAll(q, name, id)
+		if strings.Contains(q, name) {
+			q = strings.ReplaceAll(q, name, one(t, c, fmt.Sprintf("SELECT permit FROM requests WHERE pace_group = '%s' AND kind <> 'robots' AND crawl_id = 1"+
+				" AND retry_at_us IS NULL AND outcome <> 'cancelled' ORDER BY started_us LIMIT 1 OFFSET %d", host, i)))
+		}
 	}
 	if err := sqlitex.ExecuteScript(c, q, nil); err != nil {
 		t.Fatal(err)
@@ -258,6 +259,3 @@ func one(t *testing.T, c *sqlite.Conn, q string) string {
 	}
 	return v
 }
-
-var _ audit.Log = (*ledgerfile.Ledger)(nil)
-var _ = ledger.NotSent

@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,10 +61,13 @@ func Test_RET1_a_page_that_keeps_failing_ends_after_three_retries(t *testing.T) 
 
 func Test_retry_after_is_honoured_by_every_url_of_the_host(t *testing.T) {
 	in(t, func(t *testing.T, w *web) {
+		var mu sync.Mutex
 		var asked time.Time
 		w.sites[home] = page(`<a href=/1><a href=/2><a href=/3>`)
 		for i := 1; i <= 3; i++ {
 			w.sites[fmt.Sprintf("%s%d", home, i)] = func(h *hit) reply {
+				mu.Lock()
+				defer mu.Unlock()
 				if asked.IsZero() {
 					asked = time.Now()
 					return reply{status: 429, header: map[string]string{"Retry-After": "90"}}

@@ -153,7 +153,8 @@ func (s *State) Gap(r Rules, rnd float64) (time.Duration, Why) {
 
 // learnedGap jitters the learned delay. A probe is held to its value, so that
 // what it proves is the value. Once settled there is a margin: the network
-// delivers some requests a little closer together than they were sent.
+// delivers some requests a little closer together than they were sent. It is
+// twice as wide on a host that once refused a delay it had seemed to accept.
 func (s *State) learnedGap(rnd float64) time.Duration {
 	switch {
 	case s.Learned == 0:
@@ -161,7 +162,11 @@ func (s *State) learnedGap(rnd float64) time.Duration {
 	case s.Probing:
 		return jitter(s.Learned, rnd, 0.01)
 	case !s.Settled.IsZero():
-		return jitter(s.Learned+s.Learned/40+settledMargin, rnd, 0.02)
+		margin := s.Learned/40 + settledMargin
+		if s.Proof > 0 {
+			margin += s.Learned / 40
+		}
+		return jitter(s.Learned+margin, rnd, 0.02)
 	}
 	return jitter(s.Learned, rnd, 0.04)
 }
