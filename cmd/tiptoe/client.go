@@ -22,7 +22,7 @@ type client struct {
 	AllowPrivate bool     `json:"allow_private,omitempty"`
 	Group        string   `json:"group,omitempty"`  // what is paced together
 	Groups       []string `json:"groups,omitempty"` // the operator's own
-	Logins       []string `json:"logins,omitempty"` // hosts that had credentials
+	Logins       []string `json:"logins,omitempty"` // origins that had credentials
 }
 
 // remember puts the client's settings into the crawl's.
@@ -32,8 +32,8 @@ func remember(s *crawl.Spec, w *config.Web) error {
 	if u, err := url.Parse(w.Proxy); err != nil || u.User != nil {
 		k.Proxy, k.SecretProxy = "", true
 	}
-	for host := range s.HostHeaders {
-		k.Logins = append(k.Logins, host)
+	for origin := range s.HostHeaders {
+		k.Logins = append(k.Logins, origin)
 	}
 	slices.Sort(k.Logins)
 	var err error

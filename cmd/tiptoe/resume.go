@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tiptoe/internal/app"
@@ -96,7 +97,7 @@ func (c *resumeCmd) find() (ledger.Crawl, error) {
 	return l.LatestCrawl(context.Background())
 }
 
-// logins reads the credentials that are given again, by host.
+// logins reads the credentials that are given again, by origin.
 func (c *resumeCmd) logins() (map[string]string, error) {
 	m := map[string]string{}
 	for _, raw := range c.Auth {
@@ -107,7 +108,7 @@ func (c *resumeCmd) logins() (map[string]string, error) {
 		if seed.Auth == "" {
 			return nil, fmt.Errorf("--auth: %q holds no password; write https://user:password@%s/", raw, seed.URL.HostKey())
 		}
-		m[seed.URL.HostKey()] = seed.Auth
+		m[seed.URL.Origin()] = seed.Auth
 	}
 	return m, nil
 }
@@ -124,10 +125,11 @@ func (c *resumeCmd) settings(row ledger.Crawl, logins map[string]string) (crawl.
 			return s, config.Web{}, fmt.Errorf("read settings of crawl %d: %w", row.ID, err)
 		}
 	}
-	for _, host := range k.Logins {
-		if logins[host] == "" {
+	for _, origin := range k.Logins {
+		if logins[origin] == "" {
+			scheme, host, _ := strings.Cut(origin, "://")
 			return s, config.Web{}, fmt.Errorf("crawl %d was started with a password for %s, and passwords are not stored.\n"+
-				"  Give it again:   tiptoe resume --auth 'https://user:password@%s/'", row.ID, host, host)
+				"  Give it again:   tiptoe resume --auth '%s://user:password@%s/'", row.ID, host, scheme, host)
 		}
 	}
 	if k.SecretProxy && c.Proxy == nil {

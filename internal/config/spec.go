@@ -114,7 +114,7 @@ func Spec(w *Web, b *Bounds, seeds []Seed) (crawl.Spec, error) {
 			urls = append(urls, seed.URL)
 		}
 		if seed.Auth != "" {
-			s.HostHeaders[seed.URL.HostKey()] = seed.Auth
+			s.HostHeaders[seed.URL.Origin()] = seed.Auth
 		}
 	}
 	mode, err := scope.ParseMode(s.Scope)

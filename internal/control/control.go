@@ -172,9 +172,13 @@ func (s *Server) remove() {
 // Get asks the process that runs on the data directory and reads its JSON
 // answer. ErrNobody means that there is none.
 func Get(ctx context.Context, dir, path string, query url.Values, into any) error {
+	socket, ok := find(dir)
+	if !ok {
+		return ErrNobody
+	}
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
-		return d.DialContext(ctx, "unix", find(dir))
+		return d.DialContext(ctx, "unix", socket)
 	}}}
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://tiptoe"+path+"?"+query.Encode(), nil)
@@ -203,15 +207,18 @@ func Get(ctx context.Context, dir, path string, query url.Values, into any) erro
 }
 
 // find returns the path of the directory's socket, wherever it is.
-func find(dir string) string {
+func find(dir string) (string, bool) {
 	if b, err := os.ReadFile(filepath.Join(dir, pointerName)); err == nil {
-		return strings.TrimSpace(string(b))
+		return strings.TrimSpace(string(b)), true
 	}
 	path := filepath.Join(dir, socketName)
+	if _, err := os.Lstat(path); err != nil {
+		return "", false
+	}
 	if cwd, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(cwd, path); err == nil && len(rel) < len(path) {
-			return rel
+			return rel, true
 		}
 	}
-	return path
+	return path, true
 }

@@ -12,7 +12,7 @@ type Spec struct {
 	Profile       string              `json:"profile"`
 	UserAgent     string              `json:"user_agent"`
 	Headers       map[string][]string `json:"headers,omitempty"`
-	HostHeaders   map[string]string   `json:"-"` // Authorization by host key; never stored
+	HostHeaders   map[string]string   `json:"-"` // Authorization by origin; never stored
 	DelayMin      time.Duration       `json:"delay_min"`
 	DelayMax      time.Duration       `json:"delay_max"`
 	PerHost       int                 `json:"per_host"`

@@ -114,7 +114,7 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 	}
 	host := req.URL.HostKey()
 	req.AllowPrivate = trust && !r.isPublic(host)
-	if auth, ok := r.Spec.HostHeaders[host]; ok {
+	if auth, ok := r.Spec.HostHeaders[req.URL.Origin()]; ok {
 		req.Header = req.Header.Clone()
 		req.Header.Set("Authorization", auth)
 	}
@@ -307,6 +307,9 @@ func (e *Engine) robotsAnswer(r *Run, w *frontier.Work, h *Hop) {
 		}
 		c.Status = http.StatusNotFound // too many hops: as if there were none
 		c.Error = "too many redirects"
+	case o == outcome.Cancelled: // held back: ask again when the host is ready
+		e.sched.RobotsHop(t, h.Ended)
+		return
 	case o == outcome.OK, o == outcome.TooLarge:
 		c.Body = append([]byte(nil), h.Body[:min(len(h.Body), robotsBody)]...)
 		c.File = robots.Parse(c.Body)

@@ -176,9 +176,13 @@ func (g *gatherer) unknown() {
 	default:
 		would = "it would be queued and fetched"
 	}
-	x.Next = "if a page named it now, " + would
-	if g.row.Status == ledger.Completed {
-		x.Next = "the crawl is complete; had a page named it, " + would
+	switch {
+	case g.row.Status == ledger.Completed:
+		x.Next = "the crawl is complete; in another one like it, if a page named it, " + would
+	case g.src.Live:
+		x.Next = "if a page named it now, " + would
+	default:
+		x.Next = "if the crawl went on and a page named it, " + would
 	}
 }
 

@@ -160,6 +160,9 @@ func (x *Explanation) turn(p *printer) {
 		return
 	}
 	s := h.State
+	if h.State == "idle" && h.From != "scheduler" {
+		s = "owed no wait"
+	}
 	why, _, _ := strings.Cut(h.Reason, ":") // the pace follows in full
 	switch {
 	case why != "" && !h.Until.IsZero():

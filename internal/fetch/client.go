@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"maps"
 	"net"
 	"net/http"
@@ -103,6 +104,9 @@ func (c *Client) Close() {
 // CloseIdle closes the connections that nobody is using.
 func (c *Client) CloseIdle() { c.pool.closeIdle(false) }
 
+// errHeldBack says that the caller's Gate was shut when the connection was ready.
+var errHeldBack = errors.New("held back before it was sent")
+
 // Do makes one hop. The error is always an *Error. A nil error comes with a
 // response that must be closed.
 func (c *Client) Do(ctx context.Context, req *Request) (*Response, error) {
@@ -132,6 +136,9 @@ func (c *Client) Do(ctx context.Context, req *Request) (*Response, error) {
 		if h.conn, stage, err = c.dial(h.ctx, &t, allow, proxy, &h.resp.timing); err != nil {
 			return nil, h.fail(stage, err)
 		}
+	}
+	if req.Gate != nil && !req.Gate() {
+		return nil, h.failAs(outcome.Cancelled, "request", errHeldBack)
 	}
 	hr, cookieURL := c.httpRequest(h, req, &t, proxy)
 	h.enter(phaseHeaders)

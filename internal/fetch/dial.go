@@ -27,11 +27,16 @@ func (c *wireConn) Read(p []byte) (int, error) {
 }
 
 func (c *wireConn) Write(p []byte) (int, error) {
+	// The answer may be here, the hop be over and the connection be another's
+	// before this goroutine runs on, so the owner is asked for first.
+	h := c.owner.Load()
+	if h == nil {
+		return c.Conn.Write(p)
+	}
+	h.writing.Store(true)
 	n, err := c.Conn.Write(p)
-	if err == nil {
-		if h := c.owner.Load(); h != nil {
-			h.onWire()
-		}
+	if h.writing.Store(err == nil); err == nil {
+		h.onWire()
 	}
 	return n, err
 }

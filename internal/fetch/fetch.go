@@ -20,6 +20,10 @@ type Request struct {
 	MaxBody      int64         // decoded bytes; 0 means the client's default
 	Timeout      time.Duration // whole request with body; 0 means the client's default
 
+	// Gate is asked once, when a connection is ready and before a byte is
+	// sent; false calls the request off with the outcome Cancelled. May be nil.
+	Gate func() bool
+
 	// OnWire is called at most once, when the request has been written to
 	// the connection: the instant from which the next gap is counted. It may
 	// be called from another goroutine, and after a failed Do.

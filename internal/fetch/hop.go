@@ -42,6 +42,7 @@ type hop struct {
 	phase     atomic.Int32
 	mark      atomic.Int64 // start of the header wait, or of the read under way
 	paused    atomic.Int64 // total time in phasePaused
+	writing   atomic.Bool // handed to the connection, though perhaps not yet back from it
 	wireAt    atomic.Int64
 	firstByte atomic.Int64
 	raw       atomic.Int64 // body bytes received
@@ -205,6 +206,9 @@ func (h *hop) answer(res *http.Response, proxied bool) (*Response, error) {
 func (h *hop) setTiming() {
 	tm, now := &h.resp.timing, time.Duration(h.since())
 	wire, first := time.Duration(h.wireAt.Load()), time.Duration(h.firstByte.Load())
+	if wire == 0 && h.writing.Load() {
+		wire = now
+	}
 	if wire > 0 {
 		tm.Wire = h.start.Add(wire)
 	}

@@ -189,6 +189,16 @@ func (s *Scheduler) Next(shard int, now time.Time) (Work, time.Time) {
 	return s.shards[shard].next(now)
 }
 
+// Confirm reports whether a permit still holds at the moment before its
+// request is written. Between the grant and now another answer may have asked
+// for the host to be left alone.
+func (s *Scheduler) Confirm(p *Permit, now time.Time) bool {
+	sh := s.shardOf(p.Group)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return !p.released && p.g.state != parked && !p.g.clocks.BlockedUntil.After(now)
+}
+
 // OnWire notes when the permit's request was written: from there the next gap
 // is counted.
 func (s *Scheduler) OnWire(p *Permit, at time.Time) {

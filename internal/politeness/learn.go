@@ -113,7 +113,7 @@ func (s *State) succeeded(now time.Time, r Rules, a Answer, v *Verdict) {
 		return // proves the old delay, not the current one
 	}
 	s.SuccessStreak++
-	if s.SuccessStreak < ProbeAfter || s.Probing && s.SuccessStreak < s.Proof {
+	if s.SuccessStreak < s.proof() {
 		return
 	}
 	s.SuccessStreak = 0
@@ -122,6 +122,16 @@ func (s *State) succeeded(now time.Time, r Rules, a Answer, v *Verdict) {
 	if s.Learned > 0 {
 		s.probe(now, r, v)
 	}
+}
+
+// proof is how many successes in a row confirm the current delay. More than
+// the usual number are asked of probes of a host that hid its limit once, when
+// they come near what it refused.
+func (s *State) proof() int {
+	if s.Probing && s.Learned < 2*s.Failing {
+		return max(s.Proof, ProbeAfter)
+	}
+	return ProbeAfter
 }
 
 // probe starts the next step down, if there is one left.
@@ -144,6 +154,9 @@ func (s *State) probe(now time.Time, r Rules, v *Verdict) {
 		// Half at most: without a base delay the next second would be one of
 		// as many requests as there are workers.
 		next = max(next, s.Learned/2)
+	}
+	if s.FailingKnown && s.Nudge > 0 && s.Failing > 0 && next > 2*s.Failing {
+		next = time.Duration(math.Sqrt(float64(s.Failing) * float64(next)))
 	}
 	if next < max(r.DelayMin, time.Millisecond) {
 		next = 0 // the base delay is longer, or there is nothing left to halve

@@ -264,10 +264,16 @@ func (s *sim) wire(w frontier.Work, url string) error {
 	u := weburl.FromCanonical(url)
 	h := s.world.hosts[u.Hostname()]
 	robots := w.Kind == frontier.Robots
+	if !s.engine.Scheduler().Confirm(w.Permit, s.now) {
+		s.note("held back", url)
+		s.record(s.engine.Answer(&w, &crawl.Hop{Started: s.now, Ended: s.now,
+			Err: &fetch.Error{Outcome: outcome.Cancelled, Op: "request", Err: errors.New("held back")}}))
+		return nil
+	}
 	s.note("request", url)
 	s.requests++
 	s.engine.Scheduler().OnWire(w.Permit, s.now)
-	if err := s.checkArrival(h, url, robots, w.Permit.Granted); err != nil {
+	if err := s.checkArrival(h, url, robots); err != nil {
 		return err
 	}
 	started := s.now
@@ -287,7 +293,7 @@ func (s *sim) wire(w frontier.Work, url string) error {
 }
 
 // checkArrival holds a request against the host's own books.
-func (s *sim) checkArrival(h *host, url string, robots bool, granted time.Time) error {
+func (s *sim) checkArrival(h *host, url string, robots bool) error {
 	if h.inFlight >= perHost {
 		return fmt.Errorf("%s: %d in flight already, cap %d", url, h.inFlight, perHost)
 	}
@@ -298,8 +304,7 @@ func (s *sim) checkArrival(h *host, url string, robots bool, granted time.Time) 
 	if gap := s.now.Sub(h.last); !h.last.IsZero() && gap < owed {
 		return fmt.Errorf("%s: %s after the last request, %s owed", url, gap, owed)
 	}
-	// What was granted before the answer that asked for it is on its way.
-	if s.now.Before(h.blocked) && h.inFlight == 0 && granted.After(h.answered) {
+	if s.now.Before(h.blocked) {
 		return fmt.Errorf("%s: requested %s before Retry-After ended", url, h.blocked.Sub(s.now))
 	}
 	if robots {
@@ -326,7 +331,9 @@ func (s *sim) move(url, from, to string) error {
 // arrive is the end of an answer.
 func (s *sim) arrive(w frontier.Work, h *host, url string, started time.Time, a answer) error {
 	h.inFlight--
-	h.answered = s.now
+	if t := started.Add(h.after); a.header.Get("Retry-After") != "" && t.After(h.blocked) {
+		h.blocked = t
+	}
 	hop := &crawl.Hop{Started: started, Ended: s.now, Status: a.status, Header: a.header, Body: a.body,
 		Size: int64(len(a.body)), WireSize: int64(len(a.body)), Timing: fetch.Timing{Wire: started, TTFB: s.now.Sub(started), Total: s.now.Sub(started)}}
 	if a.err != "" {

@@ -32,8 +32,7 @@ type host struct {
 	inFlight int
 	most     int
 	minGap   time.Duration
-	blocked  time.Time // until then it asked to be left alone
-	answered time.Time // when its last answer arrived
+	blocked  time.Time // until then it asked, in an answer that arrived, to be left alone
 	robotsAt time.Time // when its robots.txt was delivered
 	requests int
 	arrivals []Arrival // kept for hosts of a Plan
@@ -99,9 +98,6 @@ func (w *world) serve(h *host, url string, now time.Time) answer {
 	if h.limit > 0 && now.Sub(h.lastOK) < h.limit {
 		if h.after > 0 {
 			hdr.Set("Retry-After", strconv.Itoa(int(h.after.Seconds())))
-			if t := now.Add(h.after); t.After(h.blocked) {
-				h.blocked = t
-			}
 		}
 		return answer{status: 429, header: hdr}
 	}

@@ -2,36 +2,12 @@ package story
 
 import (
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"tiptoe/internal/webfarm"
 	"tiptoe/internal/webfarm/books"
 )
-
-// lateness watches how late this machine runs whoever is due, for as long as
-// the test lasts: a request that is read late seems too close to the next. The
-// proof grants what was measured, and 2 ms for the way.
-func lateness(t *testing.T) (worst func() time.Duration) {
-	t.Helper()
-	var most atomic.Int64
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			due := time.Now().Add(2 * time.Millisecond)
-			select {
-			case <-stop:
-				return
-			case <-time.After(2 * time.Millisecond):
-			}
-			most.Store(max(most.Load(), int64(time.Since(due))))
-		}
-	}()
-	t.Cleanup(func() { close(stop); <-stopped })
-	return func() time.Duration { return 2*time.Millisecond + time.Duration(most.Load()) }
-}
 
 // promise is what a host was owed: by its own robots.txt, by the settings, by
 // its Retry-After.
@@ -83,7 +59,7 @@ func Test_the_proof_finds_each_breach_that_is_planted(t *testing.T) {
 
 func Test_gaps_and_caps_hold_over_redirects_robots_sitemaps_retries_and_kill_9(t *testing.T) {
 	const delay = 200 * time.Millisecond
-	late := lateness(t)
+	m := startMeter(t)
 	kinds := []struct {
 		name string
 		web  webfarm.Config
@@ -139,7 +115,8 @@ func Test_gaps_and_caps_hold_over_redirects_robots_sitemaps_retries_and_kill_9(t
 	}
 	r.complete(3 * time.Minute)
 
-	t.Logf("this machine was up to %s late", late())
+	late := m.worst(0)
+	t.Logf("this machine was up to %s late", late)
 	for i, f := range farms {
 		b := f.Books()
 		t.Logf("%s: %d requests, %d pages, %d redirects, %d robots, %d sitemaps, %d of 429, %d failed, least gap %.1f ms, %d in flight",
@@ -148,7 +125,7 @@ func Test_gaps_and_caps_hold_over_redirects_robots_sitemaps_retries_and_kill_9(t
 			t.Errorf("%s: never served: %q", kinds[i].name, f.Missing(5))
 		}
 		for _, h := range b.Hosts {
-			for _, broken := range breaches(h, kinds[i].owed, late()) {
+			for _, broken := range breaches(h, kinds[i].owed, late) {
 				t.Errorf("%s: %s", kinds[i].name, broken)
 			}
 		}

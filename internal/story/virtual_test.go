@@ -64,7 +64,7 @@ func virtual(s *politeness.State, r politeness.Rules, l *leaky, pages int, begin
 			land()
 			continue
 		}
-		now = at
+		now = at + time.Duration(rnd.ExpFloat64()*float64(500*time.Microsecond)) // timers are late, too
 		gap, _ := s.Gap(r, rnd.Float64())
 		s.Started(epoch.Add(now), gap)
 		late := time.Duration(rnd.ExpFloat64() * float64(200*time.Microsecond))
