@@ -27,10 +27,10 @@ type domainsCmd struct {
 
 func (c *domainsCmd) Help() string {
 	return `Examples:
-  tiptoe domains                            hosts with a learned delay or a block
+  tiptoe domains                       hosts with a learned delay or a block
   tiptoe domains list --all --match '*.example.com'
   tiptoe domains show example.com
-  tiptoe domains reset example.com          the next crawl begins without it
+  tiptoe domains reset example.com     the next crawl begins without it
   tiptoe domains set example.com --delay 3s
   tiptoe domains set example.com --block 10m
 

@@ -290,7 +290,7 @@ func Test_a_credential_goes_to_its_host_and_to_no_other(t *testing.T) {
 			return reply{status: 302, header: map[string]string{"Location": "https://c.a.example/"}}
 		}
 		spec := plainSpec(home)
-		spec.HostHeaders = map[string]string{"http://a.example": "Basic c2VjcmV0"}
+		spec.HostHeaders = map[string]string{"https://a.example": "Basic c2VjcmV0"}
 		spec.Headers = map[string][]string{"X-Team": {"blue"}}
 		if _, err := w.crawl(spec); err != nil {
 			t.Fatal(err)

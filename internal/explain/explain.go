@@ -184,7 +184,7 @@ func (g *gatherer) attempts(reqs []ledger.Request) error {
 				a.WaitedFor = "another try"
 			}
 		case !foundAt.IsZero() && r.Started.After(foundAt):
-			a.Waited, a.WaitedFor = r.Started.Sub(foundAt), "its turn in its host's queue"
+			a.Waited, a.WaitedFor = r.Started.Sub(foundAt), "in its host's queue"
 		}
 		g.x.Requests = append(g.x.Requests, a)
 	}

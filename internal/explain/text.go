@@ -27,7 +27,7 @@ func (x *Explanation) Text(w io.Writer) error {
 	p.printf("\n")
 	p.line("crawl", "%d, %s%s", x.Crawl.ID, x.Crawl.Status, reason(x.Crawl.Reason))
 	if len(x.Changes) > 0 {
-		p.line("typed", "%s", clean(x.Input))
+		p.line("typed", "%s", clean(strings.TrimSpace(x.Input)))
 		p.line("normalised", "%s", clean(strings.Join(x.Changes, "; ")))
 	}
 	x.found(p)
@@ -176,7 +176,7 @@ func (x *Explanation) turn(p *printer) {
 	}
 	p.line("host", "%s is %s", clean(h.Group), clean(s))
 	if h.Learned > 0 {
-		p.line("", "learned from %s: %s between requests", count(int(h.HTTP429), "429", "429s"), span(h.Learned))
+		p.line("", "learned from its 429 answers (%d so far): %s between requests", h.HTTP429, span(h.Learned))
 	}
 }
 
@@ -192,7 +192,7 @@ func (x *Explanation) attempt(p *printer, i int) {
 		s += ", never left this machine"
 	}
 	if a.Waited > 0 {
-		s += fmt.Sprintf("; had waited %s for %s", span(a.Waited), a.WaitedFor)
+		s += fmt.Sprintf("; had waited %s (%s)", span(a.Waited), a.WaitedFor)
 	}
 	if a.Gap > 0 {
 		s += fmt.Sprintf("; %s owed since its host's request before (%s)", span(a.Gap), a.GapFor)

@@ -42,7 +42,7 @@ type hop struct {
 	phase     atomic.Int32
 	mark      atomic.Int64 // start of the header wait, or of the read under way
 	paused    atomic.Int64 // total time in phasePaused
-	writing   atomic.Bool // handed to the connection, though perhaps not yet back from it
+	writing   atomic.Bool  // handed to the connection, though perhaps not yet back from it
 	wireAt    atomic.Int64
 	firstByte atomic.Int64
 	raw       atomic.Int64 // body bytes received
