@@ -3,10 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/politeness"
 	"tiptoe/internal/tui"
-	"tiptoe/internal/weburl"
 )
 
 type domainsCmd struct {
@@ -205,7 +202,7 @@ func (c *domainsShowCmd) Run(st *streams) error {
 		return err
 	}
 	ctx := context.Background()
-	find := func(group string) (politeness.State, bool, error) { return politeness.State{}, false, nil }
+	var find func(group string) (politeness.State, bool, error)
 	remark := ""
 	if k, kerr := app.OpenKnowledge(c.DataDir); kerr == nil {
 		defer k.Close()
@@ -301,131 +298,4 @@ func describe(w io.Writer, host string, st politeness.State, now time.Time) {
 	if a.Updated != nil {
 		line("last heard of", "%s (%s ago)", a.Updated.Local().Format(time.DateTime), ageText(a.Age))
 	}
-}
-
-type domainsResetCmd struct {
-	Hosts []string `arg:"" name:"host" help:"Host, or group of hosts."`
-	config.Data
-}
-
-func (c *domainsResetCmd) Run(st *streams) error {
-	groups, err := groupNames(c.Hosts)
-	if err != nil {
-		return err
-	}
-	return changing(c.DataDir, func(ctx context.Context, k *app.Knowledge) error {
-		var missing []string
-		for _, g := range groups {
-			known, err := k.Reset(ctx, g)
-			switch {
-			case err != nil:
-				return err
-			case !known:
-				missing = append(missing, tui.Clean(g, 200))
-			default:
-				fmt.Fprintf(st.out, "Forgot what was learned about %s.\n", tui.Clean(g, 200))
-			}
-		}
-		if len(missing) > 0 {
-			return fmt.Errorf("nothing is known of %s", strings.Join(missing, ", "))
-		}
-		return nil
-	})
-}
-
-type domainsSetCmd struct {
-	Host  string         `arg:"" name:"host" help:"Host, or group of hosts."`
-	Delay *time.Duration `help:"Learned delay between request starts, up to 60s; it is probed and ages like one that was learned." placeholder:"D"`
-	Floor *time.Duration `help:"Shortest delay that probes may try." placeholder:"D"`
-	Block *time.Duration `help:"Leave the host alone for so long, up to 1h; 0 lifts a block." placeholder:"D"`
-	config.Data
-}
-
-func (c *domainsSetCmd) Run(st *streams) error {
-	groups, err := groupNames([]string{c.Host})
-	if err != nil {
-		return err
-	}
-	if c.Delay == nil && c.Floor == nil && c.Block == nil {
-		return usageErrorf("nothing to set; write --delay 3s, --floor 1s or --block 10m")
-	}
-	now := app.Clock()()
-	if err := c.apply(&politeness.State{Learned: politeness.LearnCap}, now); err != nil {
-		return usageError{err} // before anything is opened
-	}
-	return changing(c.DataDir, func(ctx context.Context, k *app.Knowledge) error {
-		state, _, err := k.Of(ctx, groups[0])
-		if err != nil {
-			return err
-		}
-		state.Clamp(now)
-		state.Decay(now, politeness.HalfLife)
-		if err := c.apply(&state, now); err != nil {
-			return usageError{err}
-		}
-		if err := k.Set(ctx, groups[0], state); err != nil {
-			return err
-		}
-		w := bufio.NewWriter(st.out)
-		describe(w, groups[0], state, now)
-		return w.Flush()
-	})
-}
-
-// apply changes a state as the flags say; what they leave out stays.
-func (c *domainsSetCmd) apply(state *politeness.State, now time.Time) error {
-	if c.Delay != nil || c.Floor != nil {
-		delay, floor := state.Learned, state.Floor
-		if c.Delay != nil {
-			delay = *c.Delay
-			floor = min(floor, delay)
-		}
-		if c.Floor != nil {
-			floor = *c.Floor
-		}
-		if err := state.Teach(now, delay, floor); err != nil {
-			if c.Delay == nil {
-				return fmt.Errorf("--floor: %w", err)
-			}
-			return fmt.Errorf("--delay: %w", err)
-		}
-	}
-	if c.Block != nil {
-		if err := state.Hold(now, *c.Block); err != nil {
-			return fmt.Errorf("--block: %w", err)
-		}
-	}
-	return nil
-}
-
-// changing opens what is known of hosts for a change.
-func changing(dir string, f func(context.Context, *app.Knowledge) error) (err error) {
-	k, err := app.OpenKnowledge(dir)
-	if err != nil {
-		return fmt.Errorf("%w\n  Nothing was changed. If a crawl is running in %s, wait for it or stop it first", err, shortPath(dir))
-	}
-	defer func() { err = errors.Join(err, k.Close()) }()
-	return f(context.Background(), k)
-}
-
-// groupNames reads what a person calls a host: a name with or without a port,
-// a URL, or a pace group as it is listed (@name, an address).
-func groupNames(list []string) ([]string, error) {
-	var out []string
-	for _, raw := range list {
-		s := strings.TrimSpace(raw)
-		if strings.HasPrefix(s, "@") {
-			out = append(out, s)
-			continue
-		}
-		if a, err := netip.ParseAddr(s); err == nil && a.Is6() {
-			s = "[" + s + "]"
-		}
-		u, err := weburl.ParseSeed(s)
-		if err != nil {
-			return nil, usageErrorf("%q is not a host: %w; write something like example.com, 127.0.0.1:8080 or @name", raw, err)
-		}
-		out = append(out, u.HostKey())
-	}
-	return out, nil
 }

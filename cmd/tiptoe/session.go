@@ -240,6 +240,6 @@ func (s *session) logger() *slog.Logger {
 		return slog.New(slog.NewJSONHandler(s.st.err, &slog.HandlerOptions{Level: level, ReplaceAttr: clean}))
 	default:
 		t := tui.Detect(s.st.err, os.Getenv)
-		return slog.New(tint.NewHandler(s.st.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !t.Colour, ReplaceAttr: clean}))
+		return slog.New(tint.NewTextHandler(s.st.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: !t.Colour, ReplaceAttr: clean}))
 	}
 }

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"time"
 
 	"tiptoe/internal/app"
+	"tiptoe/internal/crawl"
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/webfarm"
 )
@@ -131,4 +135,71 @@ func resumable(dir string) bool {
 	defer l.Close()
 	all, err := l.Crawls(context.Background())
 	return err == nil && len(all) > 0
+}
+
+// The first moments of a crawl: its folder is made, then the ledger's tables,
+// then the crawl's row, then its seeds are queued. Whoever is killed in between
+// leaves something that both commands can go on with.
+func Test_a_crawl_killed_in_its_first_moments_can_still_be_run(t *testing.T) {
+	farm, err := webfarm.Start(webfarm.Config{Seed: 2, Pages: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(farm.Close)
+	begin := []string{"crawl", farm.Seeds()[0], "--delay", "0", "--seeding", "none", "--quiet"}
+	for _, moment := range []struct {
+		name  string
+		leave func(t *testing.T, dir string)
+		args  []string
+	}{
+		{"the ledger's file is empty", func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, app.LedgerFile), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, begin},
+		{"the ledger has no crawl", func(t *testing.T, dir string) {
+			leaveLedger(t, dir, nil)
+		}, begin},
+		{"the crawl has no seeds in the frontier", func(t *testing.T, dir string) {
+			leaveLedger(t, dir, &crawl.Spec{Seeds: farm.Seeds(), Profile: "polite", UserAgent: "tiptoe-test", PerHost: 4, Depth: -1,
+				Scope: "host", RobotsPolicy: "rfc9309", RelNofollow: "follow", MaxBody: 1 << 20, Timeout: 10 * time.Second, MaxRedirects: 10})
+		}, []string{"resume", "--quiet"}},
+	} {
+		t.Run(moment.name, func(t *testing.T) {
+			farm.Reset()
+			dir := filepath.Join(t.TempDir(), "data")
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			moment.leave(t, dir)
+			p := start(t, dir, moment.args...)
+			if code := p.wait(time.Minute); code != 0 {
+				t.Errorf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+			}
+			if missing := farm.Books().Missing; missing != 0 {
+				t.Errorf("%d of 20 pages are missing", missing)
+			}
+		})
+	}
+}
+
+// leaveLedger makes a ledger, with a crawl if there is one.
+func leaveLedger(t *testing.T, dir string, spec *crawl.Spec) {
+	t.Helper()
+	l, err := sqlite.Open(filepath.Join(dir, app.LedgerFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if spec == nil {
+		return
+	}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := ledger.Crawl{Seeds: spec.Seeds, Spec: raw, Status: ledger.Running, Started: time.Now()}
+	if _, err := l.CreateCrawl(context.Background(), &row); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -3,7 +3,6 @@ package acceptance
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -55,26 +54,15 @@ func (p *process) cpu() time.Duration {
 }
 
 // goroutines asks the process, which must have been started with --pprof.
-func goroutines(t *testing.T, addr string) int {
+func goroutines(t *testing.T, addr string) (n int) {
 	t.Helper()
-	text := profile(t, addr, "goroutine?debug=1")
-	var n int
-	if _, err := fmt.Sscanf(text, "goroutine profile: total %d", &n); err != nil {
-		t.Fatalf("read the goroutine profile: %v", err)
-	}
-	return n
-}
-
-func profile(t *testing.T, addr, name string) string {
-	t.Helper()
-	resp, err := http.Get("http://" + addr + "/debug/pprof/" + name)
+	resp, err := http.Get("http://" + addr + "/debug/pprof/goroutine?debug=1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("profile %s: %v, status %d", name, err, resp.StatusCode)
+	if _, err := fmt.Fscanf(resp.Body, "goroutine profile: total %d", &n); err != nil {
+		t.Fatalf("read the goroutine profile: %v", err)
 	}
-	return string(text)
+	return n
 }

@@ -81,6 +81,9 @@ func Plan(ctx context.Context, s Settings, spec crawl.Spec, patience time.Durati
 	for i := range hosts {
 		hosts[i].Group = groupOf(hosts[i].Name)
 		hosts[i].Clocks = engine.Scheduler().Clocks(hosts[i].Group)
+		if n := hosts[i].Clocks.Failures; hosts[i].Trouble == plan.NotInTime && n > 0 {
+			hosts[i].Trouble = fmt.Sprintf("it does not answer (failures in a row: %d)", n)
+		}
 	}
 	p := plan.Predict(hosts, limits)
 	p.Cut, p.Asked = cut, book.Requests()

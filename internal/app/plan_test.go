@@ -18,8 +18,7 @@ import (
 
 // planned serves two names with sitemaps (one an index) and one without.
 func planned(t *testing.T) *names {
-	var n *names
-	n = serveNames(t, time.Millisecond, func(w http.ResponseWriter, r *http.Request, name string) {
+	n := serveNames(t, time.Millisecond, func(w http.ResponseWriter, r *http.Request, name string) {
 		base := "http://" + r.Host
 		urls := func(from, to int) {
 			w.Header().Set("Content-Type", "application/xml")

@@ -57,11 +57,8 @@ type Run struct {
 	rate      rate
 	clamped   map[string]bool // hosts whose Crawl-delay was too long and said to be
 
-	poke    chan struct{}
-	stop    chan stopRequest
-	ended   chan struct{}
-	summary Summary
-	err     error
+	poke chan struct{}
+	stop chan stopRequest
 }
 
 type stopRequest struct {
@@ -155,7 +152,7 @@ func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, onPage f
 		header:    http.Header{},
 		seedHosts: make(map[string]bool), public: make(map[string]bool), origins: make(map[string]bool),
 		outcomes: make(map[outcome.Outcome]int64),
-		poke:     make(chan struct{}, 1), stop: make(chan stopRequest, 4), ended: make(chan struct{}),
+		poke:     make(chan struct{}, 1), stop: make(chan stopRequest, 4),
 	}
 	for k, vs := range spec.Headers {
 		for _, v := range vs {

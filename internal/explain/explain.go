@@ -77,13 +77,13 @@ func Explain(ctx context.Context, src Sources, input string, id int64) (*Explana
 	if err != nil {
 		return nil, err
 	}
-	x := &Explanation{Input: input, At: src.Now, Live: src.Live, Without: src.Without,
+	x := &Explanation{Input: withoutPassword(input), At: src.Now, Live: src.Live, Without: src.Without,
 		Crawl: Crawl{ID: row.ID, Status: row.Status, Reason: row.Reason, Seeds: row.Seeds, Started: row.Started, Ended: row.Ended}}
 	candidates, err := readings(input)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadURL, err)
 	}
-	g := &gatherer{ctx: ctx, src: &src, row: &row, spec: spec, x: x}
+	g := &gatherer{ctx: ctx, src: &src, row: &row, spec: spec, x: x, input: input}
 	for _, u := range candidates {
 		if err := g.look(u); err != nil {
 			return nil, err
@@ -125,6 +125,7 @@ type gatherer struct {
 	row   *ledger.Crawl
 	spec  *crawl.Spec
 	x     *Explanation
+	input string // as typed, perhaps with a password
 	u     weburl.URL
 	page  *ledger.Page
 	group string
@@ -135,7 +136,7 @@ func (g *gatherer) look(u weburl.URL) error {
 	g.u, g.page = u, nil
 	x := g.x
 	x.URL, x.Host, x.Queue, x.Requests = u.String(), nil, nil, nil
-	x.Changes = changes(x.Input, u)
+	x.Changes = changes(g.input, u)
 	p, ok, err := g.src.Ledger.Page(g.ctx, g.row.ID, u.String())
 	if err != nil {
 		return err

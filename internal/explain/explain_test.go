@@ -139,7 +139,7 @@ func Test_the_trail_of_every_kind_of_url(t *testing.T) {
 		t.Errorf("a running crawl did not answer for itself: live %v, host %+v", x.Live, x.Host)
 	}
 	x = await(s, "http://patient.demo.test:PORT/teas/last-leaf", func(x *explain.Explanation) bool {
-		return x.Fate == explain.Waiting && x.Queue.Ahead > 0 && x.Host.Gap == 2*time.Second
+		return x.Fate == explain.Waiting && x.Queue.Ahead > 0 && x.Host != nil && x.Host.Gap == 2*time.Second
 	})
 	s.golden("waiting-for-pace", x)
 	if left := x.Waits.Until.Sub(x.At); !x.Waits.About || left < time.Duration(x.Queue.Ahead)*2*time.Second || left > time.Duration(x.Queue.Ahead+1)*2*time.Second {

@@ -36,6 +36,9 @@ func changes(input string, u weburl.URL) []string {
 	if rest == u.String() {
 		return list
 	}
+	if _, _, secret := weburl.Credentials(input); secret {
+		return append(list, "user name and password were taken out") // and may stand anywhere in it
+	}
 	scheme, after, ok := strings.Cut(rest, "://")
 	if !ok {
 		list = append(list, u.Scheme()+":// was added")
@@ -50,10 +53,6 @@ func changes(input string, u weburl.URL) []string {
 	host, path := after, ""
 	if i := strings.IndexAny(after, `/\?`); i >= 0 {
 		host, path = after[:i], after[i:]
-	}
-	if i := strings.LastIndexByte(host, '@'); i >= 0 {
-		list = append(list, "user name and password were taken out")
-		host = host[i+1:]
 	}
 	if key := u.HostKey(); host != key {
 		switch lower := strings.ToLower(host); {
@@ -73,4 +72,14 @@ func changes(input string, u weburl.URL) []string {
 		list = append(list, "path and query "+path+" are written "+uri)
 	}
 	return list
+}
+
+// withoutPassword is the input as it may be shown.
+func withoutPassword(input string) string {
+	if _, _, ok := weburl.Credentials(input); ok {
+		if u, err := weburl.Parse(input); err == nil {
+			return u.String()
+		}
+	}
+	return input
 }

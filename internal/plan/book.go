@@ -17,6 +17,9 @@ import (
 // exactly, and what is counted once is remembered in memory.
 const MostPages = 2_000_000
 
+// NotInTime is the trouble with a host of which nothing came in time.
+const NotInTime = "it could not be asked in time"
+
 // Book is the ledger of a crawl that only counts. It is safe for concurrent
 // use.
 type Book struct {
@@ -146,7 +149,7 @@ func (b *Book) Hosts(seeds []string) []Host {
 		host := weburl.FromCanonical(s).HostKey()
 		asked[host]++
 		if b.hosts[host] == nil {
-			b.hosts[host] = &entry{Host: Host{Name: host, Trouble: "it could not be asked in time"}}
+			b.hosts[host] = &entry{Host: Host{Name: host, Trouble: NotInTime}}
 		}
 	}
 	var list []Host

@@ -90,7 +90,9 @@ func (s *State) throttled(now time.Time, r Rules, a Answer, v *Verdict) {
 	// nothing about the delay.
 	if s.ErrorStreak == 1 && (s.Confirmed || s.FailingKnown) {
 		s.Failing, s.FailingKnown = max(s.Failing, s.Learned), true
-		s.Nudge = max(2*s.Nudge, s.Learned/nudgePart, time.Millisecond)
+		if s.Learned > 0 {
+			s.Nudge = max(2*s.Nudge, s.Learned/nudgePart, time.Millisecond)
+		}
 		s.Proof = min(2*max(s.Proof, ProbeAfter), maxProof)
 	}
 	s.Confirmed = false
@@ -155,11 +157,18 @@ func (s *State) probe(now time.Time, r Rules, v *Verdict) {
 		// as many requests as there are workers.
 		next = max(next, s.Learned/2)
 	}
-	if s.FailingKnown && s.Nudge > 0 && s.Failing > 0 && next > 2*s.Failing {
+	if s.Nudge > 0 && next > 2*s.Failing {
+		// The limit is near what failed, not half-way to a second above it.
 		next = time.Duration(math.Sqrt(float64(s.Failing) * float64(next)))
 	}
 	if next < max(r.DelayMin, time.Millisecond) {
-		next = 0 // the base delay is longer, or there is nothing left to halve
+		// The base delay is longer, or there is nothing left to halve.
+		if s.FailingKnown {
+			s.Step = 0 // and the base delay was refused before
+			s.settleIfSpent(now)
+			return
+		}
+		next = 0
 	}
 	s.Learned, s.Probing, s.Step = next, true, s.Learned-next
 	s.ChangedAt = now // answers to requests sent before now speak of the old delay

@@ -30,7 +30,6 @@ type host struct {
 	lastOK   time.Time // of the rate limiter
 	last     time.Time // last request start
 	inFlight int
-	most     int
 	minGap   time.Duration
 	blocked  time.Time // until then it asked, in an answer that arrived, to be left alone
 	robotsAt time.Time // when its robots.txt was delivered

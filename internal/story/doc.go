@@ -11,14 +11,19 @@
 //	nginx_test.go    the same with nginx's limit_req, a rate limiter that
 //	                 nobody here wrote, with and without room for bursts; a
 //	                 second crawl starts from what the first has learned
+//	virtual_test.go  that limiter again in virtual time, over many draws
 //	proof_test.go    the least gap, the most in flight and the blocks, from
 //	                 the server's books, over redirects, robots.txt, sitemaps,
 //	                 retries and kill -9
 //
+// Milliseconds decide here, and a busy machine reads requests late. The tests
+// measure how late it was (meter_test.go), say so, and forgive that much and no
+// more; on a quiet machine that is nothing.
+//
 // A limit of one request a second needs many minutes to be learned and proved.
 // Those runs are chosen by TIPTOE_STORY=full (make story); without it the
 // limits of 5 and 20 requests a second are run. The days that need no socket
-// are in package sim, in virtual time.
+// are in package sim.
 //
 // Everything stays on loopback. nginx missing means skipped, or failed when
 // CI=true (package testenv).

@@ -85,8 +85,8 @@ func Test_nginx_limit_req_is_learned_and_remembered(t *testing.T) {
 	var forms sync.WaitGroup
 	defer forms.Wait()
 	for _, f := range []form{
-		{20, false, false, 600, false}, {20, true, false, 600, false},
-		{5, false, false, 400, false}, {5, true, false, 400, false},
+		{20, false, false, 800, false}, {20, true, false, 800, false},
+		{5, false, false, 500, false}, {5, true, false, 500, false},
 		{2, false, false, 500, true}, {2, true, false, 500, true},
 		{1, false, false, 500, true}, {1, true, false, 500, true},
 		{2, false, true, 500, true}, {2, true, true, 500, true},
@@ -120,8 +120,7 @@ func (f form) run(t *testing.T, m *meter) {
 	a := accountOf(first)
 	_, st := learned(t, dir, n.addr)
 	t.Logf("first crawl: %s; learned %s", a, st.Learned)
-	stalls := f.check(t, m, mark, a)
-	if 50*(a.late-stalls) > a.lateRequests {
+	if excused := f.check(t, m, mark, a); 50*(a.late-excused) > a.lateRequests {
 		t.Errorf("%d of %d requests after the first 100 pages were refused: more than 2 %%", a.late, a.lateRequests)
 	}
 
@@ -129,28 +128,37 @@ func (f form) run(t *testing.T, m *meter) {
 	start(t, dir, args...).complete(within)
 	b := accountOf(n.requests()[len(first):])
 	t.Logf("second crawl: %s", b)
-	if stalls := f.check(t, m, mark, b); b.throttled > stalls {
+	if excused := f.check(t, m, mark, b); b.throttled > excused {
 		t.Errorf("the second crawl was refused %d times", b.throttled)
 	}
 }
 
 // check holds what both crawls owe: all pages once, and the pace. It returns
-// how often the machine was late by more than the margin that a settled pace
-// keeps: each of these may have cost a 429.
-func (f form) check(t *testing.T, m *meter, mark int, a account) (stalls int) {
+// how many 429s the machine is to blame for.
+func (f form) check(t *testing.T, m *meter, mark int, a account) (excused int) {
 	t.Helper()
 	if a.pages != f.pages || a.twice != 0 {
 		t.Errorf("%d of %d pages served, %d of them twice", a.pages, f.pages, a.twice)
 	}
-	gap := time.Second / time.Duration(f.perSecond)
-	permitted, pace := float64(f.perSecond), a.pace
-	if stalls = m.stalls(mark, gap/40); stalls > 0 {
+	return a.keepsPace(t, m, mark, f.perSecond)
+}
+
+// keepsPace demands 85 % of what the server permits. When the machine was late
+// by more than the margin that a settled pace keeps, it may have cost a 429 each
+// time, but not more than one in a hundred requests, and the pace counts where
+// it was not disturbed.
+func (a account) keepsPace(t *testing.T, m *meter, mark, perSecond int) (excused int) {
+	t.Helper()
+	gap := time.Second / time.Duration(perSecond)
+	permitted, pace, margin := float64(perSecond), a.pace, gap/40+1500*time.Microsecond
+	if stalls := m.stalls(mark, margin); stalls > 0 {
 		late := m.worst(mark)
 		permitted, pace = 1/(gap+late).Seconds(), a.best
-		t.Logf("this machine was %d times more than %s late, up to %s; the pace undisturbed was %.2f/s", stalls, gap/40, late, pace)
+		excused = min(stalls, a.requests/100)
+		t.Logf("this machine was %d times more than %s late, up to %s; the pace undisturbed was %.2f/s", stalls, margin, late, pace)
 	}
 	if pace < 0.85*permitted {
-		t.Errorf("settled at %.2f requests/s, %.0f %% of what the server permits", pace, 100*pace/float64(f.perSecond))
+		t.Errorf("settled at %.2f requests/s, %.0f %% of what the server permits", pace, 100*pace/float64(perSecond))
 	}
-	return stalls
+	return excused
 }

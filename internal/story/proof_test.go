@@ -67,7 +67,7 @@ func Test_gaps_and_caps_hold_over_redirects_robots_sitemaps_retries_and_kill_9(t
 	}{
 		{"redirects, sitemaps, closed areas, slow answers", webfarm.Config{Seed: 2, Hosts: 2, Pages: 60, Redirects: 0.3, Sitemap: true,
 			ClosedLinks: true, Latency: 150 * time.Millisecond, Jitter: 100 * time.Millisecond}, promise{delay, 2}},
-		{"failures", webfarm.Config{Seed: 3, Pages: 40, Errors: 0.05, Latency: 20 * time.Millisecond}, promise{delay, 2}},
+		{"failures", webfarm.Config{Seed: 3, Pages: 40, Errors: 0.12, Latency: 20 * time.Millisecond}, promise{delay, 2}},
 		{"Crawl-delay", webfarm.Config{Seed: 4, Pages: 30, CrawlDelay: "0.4", Latency: 20 * time.Millisecond}, promise{400 * time.Millisecond, 2}},
 		{"Retry-After", webfarm.Config{Seed: 5, Pages: 30, Latency: 20 * time.Millisecond,
 			Rate: webfarm.RateLimit{PerSecond: 4, Burst: 3, RetryAfter: 2 * time.Second}}, promise{delay, 2}},
@@ -107,6 +107,7 @@ func Test_gaps_and_caps_hold_over_redirects_robots_sitemaps_retries_and_kill_9(t
 				break
 			}
 			if r.done() || time.Now().After(limit) {
+				r.kill()
 				t.Fatalf("ended or stood still after %d requests:\n%s", n, tail(r.said.Bytes()))
 			}
 		}
@@ -117,8 +118,11 @@ func Test_gaps_and_caps_hold_over_redirects_robots_sitemaps_retries_and_kill_9(t
 
 	late := m.worst(0)
 	t.Logf("this machine was up to %s late", late)
+	var sum books.Counts
 	for i, f := range farms {
 		b := f.Books()
+		sum.Redirects, sum.Sitemaps = sum.Redirects+b.Redirects, sum.Sitemaps+b.Sitemaps
+		sum.Throttled, sum.Failed = sum.Throttled+b.Throttled, sum.Failed+b.Failed
 		t.Logf("%s: %d requests, %d pages, %d redirects, %d robots, %d sitemaps, %d of 429, %d failed, least gap %.1f ms, %d in flight",
 			kinds[i].name, b.Requests, b.Pages, b.Redirects, b.Robots, b.Sitemaps, b.Throttled, b.Failed, *b.MinGapMS, b.MaxInFlight)
 		if b.Missing != 0 {
@@ -129,5 +133,8 @@ func Test_gaps_and_caps_hold_over_redirects_robots_sitemaps_retries_and_kill_9(t
 				t.Errorf("%s: %s", kinds[i].name, broken)
 			}
 		}
+	}
+	if sum.Redirects == 0 || sum.Sitemaps == 0 || sum.Throttled == 0 || sum.Failed == 0 {
+		t.Errorf("the proof has seen too little: %+v", sum)
 	}
 }

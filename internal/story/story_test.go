@@ -86,6 +86,12 @@ func (s *limited) requests() []seen {
 	return append([]seen(nil), s.log...)
 }
 
+func (s *limited) most() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mostAtOnce
+}
+
 // The story that began this project: 22 workers, 500 URLs, a server that
 // answers 429 above its limit, and everybody else's crawl waiting behind it.
 func Test_22_workers_learn_the_limit_of_500_urls_and_the_host_beside_it_does_not_notice(t *testing.T) {
@@ -109,6 +115,8 @@ func Test_22_workers_learn_the_limit_of_500_urls_and_the_host_beside_it_does_not
 	alone := speed()
 	free.Reset()
 
+	m := startMeter(t)
+	mark := m.mark()
 	s := startLimited(t, webfarm.RateLimit{PerSecond: perSecond, Burst: 1}, pages)
 	dir := t.TempDir()
 	start(t, dir, append(hasty, s.url, free.Seeds()[0])...).complete(5 * time.Minute)
@@ -130,14 +138,12 @@ func Test_22_workers_learn_the_limit_of_500_urls_and_the_host_beside_it_does_not
 	if a.throttled > 22+12 {
 		t.Errorf("%d answers of 429: more than a handful", a.throttled)
 	}
+	excused := a.keepsPace(t, m, mark, perSecond)
 	half := accountOf(all[len(all)/2:])
-	if half.throttled != 0 {
+	if half.throttled > excused {
 		t.Errorf("%d of the last %d requests were still answered with 429", half.throttled, half.requests)
 	}
-	if a.pace < 0.85*perSecond {
-		t.Errorf("settled at %.2f requests/s of the %d permitted", a.pace, perSecond)
-	}
-	if s.mostAtOnce > 22 {
-		t.Errorf("%d requests in flight at once", s.mostAtOnce)
+	if n := s.most(); n > 22 {
+		t.Errorf("%d requests in flight at once", n)
 	}
 }

@@ -111,9 +111,9 @@ func learns(rules politeness.Rules, rate, burst float64, seed uint64) string {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var s politeness.State
 	l := &leaky{perSecond: rate, burst: burst}
-	all := virtual(&s, rules, l, 500, 0, rnd)
+	all := virtual(&s, rules, l, 800, 0, rnd)
 	a := accountOf(all)
-	again := accountOf(virtual(&s, rules, l, 500, all[len(all)-1].at+time.Minute, rnd))
+	again := accountOf(virtual(&s, rules, l, 800, all[len(all)-1].at+time.Minute, rnd))
 	switch {
 	case a.pace < 0.85*rate:
 		return fmt.Sprintf("settled at %.2f requests/s", a.pace)

@@ -69,7 +69,7 @@ func (v *Live) Log() io.Writer { return &v.logs }
 
 // LogHandler is Log for slog, in the short form people read.
 func (v *Live) LogHandler(level slog.Leveler) slog.Handler {
-	return tint.NewHandler(&v.logs, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: true})
+	return tint.NewTextHandler(&v.logs, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: true})
 }
 
 // Run draws until ctx ends, which the caller sees to when the crawl is over,

@@ -2,6 +2,7 @@ package webfarm
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,7 +36,9 @@ func start(t testing.TB, c Config) *Farm {
 func client(t testing.TB, f *Farm) *http.Client {
 	tr := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
 	if f.plan.Placement == Names {
-		tr.Dial = func(network, _ string) (net.Conn, error) { return net.Dial(network, f.Addr()) }
+		tr.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, f.Addr())
+		}
 	}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{
@@ -178,10 +181,11 @@ func TestTheSameSeedIsTheSameWebAndAnotherSeedAnother(t *testing.T) {
 		}
 		return string(out)
 	}
-	if whole(7) != whole(7) {
+	first, second := whole(7), whole(7)
+	if first != second {
 		t.Error("one seed gave two webs")
 	}
-	if whole(7) == whole(8) {
+	if first == whole(8) {
 		t.Error("two seeds gave one web")
 	}
 }

@@ -98,5 +98,5 @@ func Credentials(raw string) (user, pass string, ok bool) {
 // mistypedScheme spots "htp!://host": without it, "htp!" would be a host.
 func mistypedScheme(s []byte) bool {
 	i := bytes.IndexByte(s, '/')
-	return i > 0 && s[i-1] == ':' && i+1 < len(s) && s[i+1] == '/' && bytes.IndexAny(s[:i], "?#") < 0
+	return i > 0 && s[i-1] == ':' && i+1 < len(s) && s[i+1] == '/' && !bytes.ContainsAny(s[:i], "?#")
 }
