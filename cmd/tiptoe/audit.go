@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"tiptoe/internal/app"
@@ -81,17 +81,19 @@ func (c *auditCmd) Run(st *streams) error {
 }
 
 func writeReport(out *os.File, name string, r *audit.Report) error {
-	var w io.Writer = out
-	if name != "-" {
-		f, err := os.Create(name)
-		if err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
-		defer f.Close()
-		w = f
-	}
-	enc := json.NewEncoder(w)
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(r)
+	if err := enc.Encode(r); err != nil {
+		return err
+	}
+	if name == "-" {
+		_, err := out.Write(buf.Bytes())
+		return err
+	}
+	if err := os.WriteFile(name, buf.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	return nil
 }

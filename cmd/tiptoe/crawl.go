@@ -166,7 +166,7 @@ func refuseUnfinished(dir string, seeds []string) error {
 	if !app.Exists(dir) {
 		return nil
 	}
-	l, err := app.OpenLedger(dir)
+	l, err := app.UpgradeLedger(dir)
 	if err != nil {
 		return err
 	}

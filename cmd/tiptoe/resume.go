@@ -86,7 +86,7 @@ func (c *resumeCmd) find() (ledger.Crawl, error) {
 	if c.ReleaseTraps == nil {
 		return findUnfinished(c.DataDir, c.Crawl)
 	}
-	l, err := app.OpenLedger(c.DataDir)
+	l, err := app.UpgradeLedger(c.DataDir)
 	if err != nil {
 		return ledger.Crawl{}, err
 	}
@@ -171,7 +171,7 @@ func (c *resumeCmd) settings(row ledger.Crawl, logins map[string]string) (crawl.
 
 // findUnfinished picks the crawl to go on with.
 func findUnfinished(dir string, id int64) (ledger.Crawl, error) {
-	l, err := app.OpenLedger(dir)
+	l, err := app.UpgradeLedger(dir)
 	if err != nil {
 		return ledger.Crawl{}, err
 	}

@@ -80,6 +80,17 @@ func OpenLedger(dir string) (*sqlite.Ledger, error) {
 	return sqlite.OpenReadOnly(filepath.Join(dir, LedgerFile))
 }
 
+// UpgradeLedger opens a data directory's ledger for a command that is going to
+// write it: what an older tiptoe left, or one that was killed before there
+// were tables, is brought up to date.
+func UpgradeLedger(dir string) (*sqlite.Ledger, error) {
+	l, err := OpenLedger(dir)
+	if err == nil || !Exists(dir) {
+		return l, err
+	}
+	return sqlite.Open(filepath.Join(dir, LedgerFile))
+}
+
 // Open opens or creates a data directory.
 func Open(s Settings) (_ *App, err error) {
 	a := &App{Dir: s.Dir, Log: s.Log}

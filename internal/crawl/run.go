@@ -87,8 +87,12 @@ func (e *Engine) Start(ctx context.Context, spec Spec, onPage func(PageEvent)) (
 	if err != nil {
 		return nil, err
 	}
+	return r, e.queueSeeds(ctx, r)
+}
+
+func (e *Engine) queueSeeds(ctx context.Context, r *Run) error {
 	var b frontier.Batch
-	for _, s := range spec.Seeds {
+	for _, s := range r.Spec.Seeds {
 		u := weburl.FromCanonical(s)
 		b.Add = append(b.Add, frontier.Entry{
 			Crawl: frontier.CrawlID(r.ID), Group: e.groupNow(u.HostKey()), Prio: prioHome,
@@ -97,10 +101,10 @@ func (e *Engine) Start(ctx context.Context, spec Spec, onPage func(PageEvent)) (
 	}
 	b.Add = append(b.Add, r.sourceSeeds()...)
 	e.groupAll(b.Add)
-	if _, err := e.sched.Commit(ctx, &b, now); err != nil {
-		return nil, fmt.Errorf("queue seeds: %w", err)
+	if _, err := e.sched.Commit(ctx, &b, e.cfg.Now()); err != nil {
+		return fmt.Errorf("queue seeds: %w", err)
 	}
-	return r, nil
+	return nil
 }
 
 // Resume opens a crawl that an earlier process left unfinished.
@@ -137,6 +141,13 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	r.used.Store(row.Counters.Processed)
 	if err := r.findRepeats(ctx); err != nil {
 		return nil, err
+	}
+	// Without a single row it may have been killed before its seeds were
+	// queued; those that were are not queued again.
+	if len(counts) == 0 {
+		if err := e.queueSeeds(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	return r, e.cfg.Ledger.UpdateCrawl(ctx, &row)
 }
