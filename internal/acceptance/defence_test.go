@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -19,8 +20,9 @@ type defence struct {
 	also    map[string]string // path: outcome of other URLs of that host
 	count   int               // rows of that host, if it matters
 	flags   []string
-	code    int // exit code
-	options hostile.Options
+	code    int           // exit code
+	named   bool          // the healthy host's robots.txt names the URL as a sitemap
+	block   time.Duration // for which the host asked to be left alone
 
 	// unseen says that not every request that was written could be read by
 	// the server: it had closed or reset the connection, or there was none.
@@ -121,8 +123,8 @@ var defences = map[string]defence{
 	// pacing
 	"retry-after-garbage":  {outcome: "throttled"},
 	"retry-after-negative": {outcome: "throttled"},
-	"retry-after-huge":     {outcome: "throttled"},
-	"retry-after-date":     {outcome: "throttled"},
+	"retry-after-huge":     {outcome: "throttled", block: time.Hour},
+	"retry-after-date":     {outcome: "throttled", block: 2 * time.Minute},
 	"retry-after-past":     {outcome: "throttled"},
 
 	// robots.txt and sitemaps: the row is the home page's
@@ -131,7 +133,7 @@ var defences = map[string]defence{
 	"robots-html":      {outcome: "ok"},
 	"robots-down":      {outcome: "robots"},
 	"sitemap-loop":     {outcome: "ok", flags: []string{"--seeding", "sitemap"}, also: map[string]string{"/sitemap.xml": "ok", "/sitemap.xml?again": "ok"}},
-	"sitemap-bomb":     {outcome: "ok", flags: []string{"--seeding", "sitemap"}},
+	"sitemap-bomb":     {outcome: "ok", flags: []string{"--seeding", "sitemap"}, named: true, also: map[string]string{"/sitemap.xml.gz": "ok"}},
 	"sitemap-entities": {outcome: "ok", flags: []string{"--seeding", "sitemap"}, also: map[string]string{"/sitemap.xml": "ok"}},
 
 	// TLS
@@ -151,11 +153,6 @@ const (
 )
 
 func Test_a_misbehaving_host_ends_as_it_should_and_harms_no_other(t *testing.T) {
-	healthy, err := webfarm.Start(webfarm.Config{Seed: 5, Pages: 30, Latency: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(healthy.Close)
 	for name := range defences {
 		if !slices.ContainsFunc(hostile.All(), func(c hostile.Case) bool { return c.Name == name }) {
 			t.Errorf("nothing misbehaves as %s", name)
@@ -168,19 +165,27 @@ func Test_a_misbehaving_host_ends_as_it_should_and_harms_no_other(t *testing.T) 
 			if !ok {
 				t.Fatalf("nobody said how a crawl of %q (%s) should end", c.Name, c.What)
 			}
-			want.check(t, c, healthy)
+			want.check(t, c)
 		})
 	}
 }
 
-func (want defence) check(t *testing.T, c hostile.Case, healthy *webfarm.Farm) {
-	want.options.Life = defenceLimit
-	server := c.Start(t, want.options)
+func (want defence) check(t *testing.T, c hostile.Case) {
+	server := c.Start(t, hostile.Options{Life: defenceLimit})
 	at, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	site := at.Scheme + "://" + at.Host + "/"
+	neighbour := webfarm.Config{Seed: 5, Pages: 30, Latency: time.Millisecond}
+	if want.named {
+		neighbour.RobotsTxt = "Sitemap: " + server.URL + "\n"
+	}
+	healthy, err := webfarm.Start(neighbour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(healthy.Close)
 	dir := filepath.Join(t.TempDir(), "data")
 	began := time.Now()
 	p := start(t, dir, slices.Concat([]string{"crawl", site, healthy.Seeds()[0], "--scope", "host", "--seeding", "none",
@@ -222,11 +227,26 @@ func (want defence) check(t *testing.T, c hostile.Case, healthy *webfarm.Farm) {
 		t.Errorf("%d MB of memory", p.peak()>>20)
 	}
 
+	if want.outcome == "throttled" {
+		d, _, err := openLedger(t, dir).Domain(context.Background(), at.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A date in a header has whole seconds, and clocks go on meanwhile.
+		if got := max(d.BlockedUntil.Sub(pages[site].FetchedAt), 0); got > want.block || got < want.block-2*time.Second {
+			t.Errorf("left alone for %s, want %s", got, want.block)
+		}
+	}
+
 	// Wire = permits.
 	var mine []ledger.Request
 	for _, r := range requestsOf(t, dir) {
-		if strings.Contains(r.Group, at.Host) {
+		switch r.Group {
+		case at.Host:
 			mine = append(mine, r)
+		case healthy.Addr():
+		default:
+			t.Errorf("%s was asked for %s", r.Group, r.URL)
 		}
 	}
 	saw, wrote := int(server.Requests()), sent(mine)
