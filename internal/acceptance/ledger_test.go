@@ -11,7 +11,6 @@ import (
 	"tiptoe/internal/app"
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/ledger/sqlite"
-	"tiptoe/internal/outcome"
 )
 
 // openLedger opens the ledger of a data directory as a report would.
@@ -64,15 +63,11 @@ func sent(all []ledger.Request) (n int) {
 	return n
 }
 
-// ends says of each URL that cost a request how it ended: "ok 200".
+// ends says of each URL how it ended: "ok 200", "robots 0".
 func ends(pages map[string]ledger.Page) map[string]string {
 	m := map[string]string{}
 	for u, p := range pages {
-		switch p.Outcome {
-		case outcome.Scope, outcome.Trap, outcome.Robots:
-		default:
-			m[u] = fmt.Sprintf("%s %d", p.Outcome, p.Status)
-		}
+		m[u] = fmt.Sprintf("%s %d", p.Outcome, p.Status)
 	}
 	return m
 }

@@ -16,9 +16,10 @@ import (
 )
 
 // closer is a server that keeps connections and closes them after a random
-// time in silence, close to the crawler's own pace: so again and again a
-// request is written while the connection is being closed. It goes on reading
-// after it closed its side, so it sees every request that was put on the wire.
+// time in silence, close to the crawler's own pace, and sometimes just when
+// the next request arrives: so again and again a request is written while the
+// connection is being closed. It goes on reading after it closed its side, so
+// it sees every request that was put on the wire.
 type closer struct {
 	addr  string
 	pages int
@@ -69,7 +70,7 @@ func (c *closer) serve(conn *net.TCPConn) {
 	defer conn.Close()
 	r := bufio.NewReader(conn)
 	open := true
-	for {
+	for n := 0; ; n++ {
 		if open {
 			conn.SetReadDeadline(time.Now().Add(c.life()))
 		} else {
@@ -83,6 +84,10 @@ func (c *closer) serve(conn *net.TCPConn) {
 				continue
 			}
 			return
+		}
+		if open && n > 0 && rand.IntN(10) == 0 {
+			conn.CloseWrite() // as if it had been closed a moment ago
+			open = false
 		}
 		c.mu.Lock()
 		c.heads = append(c.heads, req.URL.Path)

@@ -125,7 +125,8 @@ func Test_a_prediction_is_what_the_crawl_then_does(t *testing.T) {
 	if sum.Counters.Processed != *p.Pages || int64(len(requests)) != *p.Requests {
 		t.Errorf("%d pages in %d requests, predicted %d in %d", sum.Counters.Processed, len(requests), *p.Pages, *p.Requests)
 	}
-	if r := took.Seconds() / p.Time.Seconds(); r < 0.8 || r > 1.3 {
+	// Pace bounds it from below; from above only the machine's other work does.
+	if took.Seconds() < 0.8*p.Time.Seconds() || took > *p.Time+5*time.Second {
 		t.Errorf("it took %s, predicted %s", took, *p.Time)
 	}
 	t.Logf("predicted %s, took %s", *p.Time, took)

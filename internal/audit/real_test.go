@@ -113,7 +113,7 @@ func Test_a_real_crawl_kept_every_promise_and_every_planted_violation_is_found(t
 	}
 	defer web.Close()
 	dir := t.TempDir()
-	session(t, web, dir, for_(4500*time.Millisecond), start)
+	session(t, web, dir, for_(10*time.Second), start)
 	session(t, web, dir, func(s *crawl.Spec) {
 		s.Duration, s.DelayMin, s.DelayMax = 500*time.Millisecond, 5*time.Millisecond, 5*time.Millisecond
 	}, resume)

@@ -33,7 +33,7 @@ func start(t *testing.T, dataDir string, args ...string) *running {
 	r.cmd.Dir = t.TempDir()
 	r.cmd.Env = []string{"HOME=" + r.cmd.Dir, "PATH=" + os.Getenv("PATH")}
 	r.cmd.Stderr = &r.said
-	if err := r.cmd.Start(); err != nil {
+	if err := launch(r.cmd); err != nil {
 		t.Fatal(err)
 	}
 	go func() {

@@ -88,7 +88,7 @@ func startNginx(t *testing.T, perSecond int, form string, pages int) *nginx {
 			}
 		}
 		cmd := exec.Command(program, "-p", dir, "-e", filepath.Join(dir, "error.log"), "-c", filepath.Join(dir, "nginx.conf"))
-		if err := cmd.Start(); err != nil {
+		if err := launch(cmd); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan struct{})
