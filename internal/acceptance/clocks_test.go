@@ -21,7 +21,6 @@ import (
 // writes down when it was asked for what.
 type arrivals struct {
 	*httptest.Server
-	answer func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
 
 	mu   sync.Mutex
 	list []arrival
@@ -33,7 +32,9 @@ type arrival struct {
 	path string
 }
 
-func newArrivals(t *testing.T, pages int) *arrivals {
+// newArrivals starts the site. Before it answers, first is asked, if there is
+// one, and says whether it has.
+func newArrivals(t *testing.T, pages int, first func(w http.ResponseWriter, r *http.Request) bool) *arrivals {
 	a := &arrivals{came: make(chan arrival, 10_000)}
 	var home strings.Builder
 	home.WriteString("<!doctype html><title>home</title>")
@@ -46,7 +47,7 @@ func newArrivals(t *testing.T, pages int) *arrivals {
 		a.list = append(a.list, now)
 		a.mu.Unlock()
 		a.came <- now
-		if a.answer != nil && a.answer(w, r) {
+		if first != nil && first(w, r) {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html")
@@ -93,9 +94,10 @@ func (a *arrivals) shortest() (time.Duration, int) {
 const lateness = 150 * time.Millisecond
 
 func Test_a_killed_crawl_still_owes_the_gap_when_it_is_resumed(t *testing.T) {
+	t.Parallel()
 	const gap, rounds = 700 * time.Millisecond, 6
 	_, draw := seeded(t)
-	site := newArrivals(t, 100)
+	site := newArrivals(t, 100, nil)
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"crawl", site.URL + "/", "--delay", gap.String(), "--seeding", "none"}
 	for n := range rounds {
@@ -120,6 +122,7 @@ func Test_a_killed_crawl_still_owes_the_gap_when_it_is_resumed(t *testing.T) {
 // Short gaps cannot be judged from a busy machine's sockets; here the ledger
 // is taken at its word about when each request was written to the wire.
 func Test_over_random_kills_the_ledger_shows_no_two_starts_closer_than_the_gap(t *testing.T) {
+	t.Parallel()
 	const gap, restarts = 30 * time.Millisecond, 8
 	seed, draw := seeded(t)
 	farm, err := webfarm.Start(webfarm.Config{Seed: seed, Pages: 150, NoRobots: true})
@@ -161,10 +164,10 @@ func Test_over_random_kills_the_ledger_shows_no_two_starts_closer_than_the_gap(t
 }
 
 func Test_a_Retry_After_outlives_kill_9(t *testing.T) {
+	t.Parallel()
 	const asked = 4 * time.Second
-	site := newArrivals(t, 5)
 	var once sync.Once
-	site.answer = func(w http.ResponseWriter, r *http.Request) (done bool) {
+	site := newArrivals(t, 5, func(w http.ResponseWriter, r *http.Request) (done bool) {
 		if r.URL.Path != "/p/0" {
 			return false
 		}
@@ -174,7 +177,7 @@ func Test_a_Retry_After_outlives_kill_9(t *testing.T) {
 			done = true
 		})
 		return done
-	}
+	})
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, dir, "crawl", site.URL+"/", "--delay", "50ms", "--per-host", "1", "--seeding", "none")
 	var throttled time.Time
@@ -191,7 +194,7 @@ func Test_a_Retry_After_outlives_kill_9(t *testing.T) {
 		return err == nil && slices.ContainsFunc(all, func(e ledger.Evidence) bool { return e.Type == "throttled" })
 	})
 	// The ledger comes first, the frontier's clocks within the same breath.
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond)
 	if !p.kill() {
 		t.Fatalf("it had ended; tiptoe said:\n%s", p.stderr)
 	}

@@ -21,9 +21,9 @@
 // more; on a quiet machine that is nothing.
 //
 // A limit of one request a second needs many minutes to be learned and proved.
-// Those runs are chosen by TIPTOE_STORY=full (make story); without it the
-// limits of 5 and 20 requests a second are run. The days that need no socket
-// are in package sim.
+// Those runs, and those of 2 and 5, are chosen by TIPTOE_STORY=full (make
+// story); without it the limit of 20 requests a second is run. The days that
+// need no socket are in package sim.
 //
 // Everything stays on loopback. nginx missing means skipped, or failed when
 // CI=true (package testenv).
