@@ -176,7 +176,7 @@ func (g *group) refusable(now time.Time) *queue {
 			continue
 		}
 		e := &q.window[q.head]
-		if e.Kind != KindPage {
+		if e.Kind == KindSource { // robots.txt is not asked about it
 			continue
 		}
 		name := weburl.FromCanonical(e.URL).Origin()
