@@ -76,6 +76,7 @@ type Entry struct {
 	NotBefore time.Time // backoff of this URL alone; zero if none
 	FoundOn   string    // the URL that named it; empty for seeds
 	Chain     []string  // earlier hops of this redirect chain, oldest first
+	Memo      string    // what an earlier request for it found, when it takes two
 
 	// Again queues it although it was seen: it was set aside then, and has
 	// been released since. Not stored.

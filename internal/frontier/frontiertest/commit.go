@@ -50,6 +50,7 @@ var commitChecks = []check{
 			Depth: math.MaxUint16, Hops: 255, Tries: 255, TrustPrivate: true,
 			NotBefore: time.Date(2399, 12, 31, 23, 59, 59, 999_999_999, time.UTC),
 			FoundOn:   "https://[2001:db8::1]:8443/long/and/then",
+			Memo:      "MISS 812",
 			Chain:     []string{"http://first.example/", "", "https://[2001:db8::1]:8443/"},
 		}
 		bare := frontier.Entry{Crawl: 1, Group: "", URL: "x"}

@@ -150,7 +150,7 @@ func (s *Store) fillUpdates(p *plan, b *frontier.Batch, batch *pebble.Batch) err
 			return err
 		}
 		if found {
-			p.scratch = appendEntry(p.scratch[:0], e)
+			p.scratch = frontier.AppendEntry(p.scratch[:0], e)
 			batch.Set(p.key, p.scratch, nil)
 		}
 	}

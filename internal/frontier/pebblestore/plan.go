@@ -71,7 +71,7 @@ func (p *plan) prepare(s *Store, b *frontier.Batch) error {
 		}
 		if !o.known {
 			o.from = len(p.values)
-			p.values = appendEntry(p.values, e)
+			p.values = frontier.AppendEntry(p.values, e)
 			o.to = len(p.values)
 		}
 		p.offers = append(p.offers, o)

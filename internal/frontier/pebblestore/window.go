@@ -153,7 +153,7 @@ func (sc *scan) take() (frontier.Pos, error) {
 		return pos, err
 	}
 	e := frontier.Entry{ID: pos.ID, Prio: pos.Prio, Crawl: sc.crawl, Group: sc.group}
-	if err := decodeEntry(value, &e); err != nil {
+	if err := frontier.DecodeEntry(value, &e); err != nil {
 		return pos, fmt.Errorf("entry %d: %w", pos.ID, err)
 	}
 	sc.dst = append(sc.dst, e)

@@ -1,4 +1,4 @@
-package pebblestore
+package frontier
 
 import (
 	"encoding/binary"
@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"tiptoe/internal/frontier"
 )
 
-// The value of a queue key: version, flags, kind, via, hops, tries, then
+// An entry as stores keep it: version, flags, kind, via, hops, tries, then
 // depth and URL, then what the flags announce. Crawl, group, priority and ID
-// are in the key. FoundOn and Chain are nearly always on the same host as the
+// are in its key. FoundOn and Chain are nearly always on the same host as the
 // URL, so they are stored as "shares n bytes with the URL, then this".
 const entryVersion = 1
 
@@ -21,14 +19,16 @@ const (
 	flagNotBefore
 	flagFoundOn
 	flagChain
-	flagsKnown = flagTrustPrivate | flagNotBefore | flagFoundOn | flagChain
+	flagMemo
+	flagsKnown = flagTrustPrivate | flagNotBefore | flagFoundOn | flagChain | flagMemo
 )
 
 const entryHeader = 6
 
 var errEntry = errors.New("malformed entry")
 
-func appendEntry(dst []byte, e *frontier.Entry) []byte {
+// AppendEntry encodes what a store keeps of an entry beside its key.
+func AppendEntry(dst []byte, e *Entry) []byte {
 	var flags byte
 	if e.TrustPrivate {
 		flags |= flagTrustPrivate
@@ -41,6 +41,9 @@ func appendEntry(dst []byte, e *frontier.Entry) []byte {
 	}
 	if len(e.Chain) > 0 {
 		flags |= flagChain
+	}
+	if e.Memo != "" {
+		flags |= flagMemo
 	}
 	dst = append(dst, entryVersion, flags, byte(e.Kind), byte(e.Via), e.Hops, e.Tries)
 	dst = binary.AppendUvarint(dst, uint64(e.Depth))
@@ -61,6 +64,10 @@ func appendEntry(dst []byte, e *frontier.Entry) []byte {
 			dst = appendShared(dst, e.URL, hop)
 		}
 	}
+	if flags&flagMemo != 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(e.Memo)))
+		dst = append(dst, e.Memo...)
+	}
 	return dst
 }
 
@@ -74,9 +81,9 @@ func appendShared(dst []byte, url, s string) []byte {
 	return append(dst, s[n:]...)
 }
 
-// decodeEntry fills in what the value holds; the caller knows the rest from
+// DecodeEntry fills in what the value holds; the caller knows the rest from
 // the key.
-func decodeEntry(value []byte, e *frontier.Entry) error {
+func DecodeEntry(value []byte, e *Entry) error {
 	if len(value) < entryHeader {
 		return errEntry
 	}
@@ -88,7 +95,7 @@ func decodeEntry(value []byte, e *frontier.Entry) error {
 		return errEntry
 	}
 	e.TrustPrivate = flags&flagTrustPrivate != 0
-	e.Kind, e.Via = frontier.Kind(value[2]), frontier.Via(value[3])
+	e.Kind, e.Via = Kind(value[2]), Via(value[3])
 	e.Hops, e.Tries = value[4], value[5]
 
 	r := reader{s: string(value[entryHeader:])}
@@ -98,7 +105,7 @@ func decodeEntry(value []byte, e *frontier.Entry) error {
 	}
 	e.Depth = uint16(depth)
 	e.URL = r.text(r.uvarint())
-	e.NotBefore, e.FoundOn, e.Chain = time.Time{}, "", nil
+	e.NotBefore, e.FoundOn, e.Chain, e.Memo = time.Time{}, "", nil, ""
 	if flags&flagNotBefore != 0 {
 		sec, nsec := r.varint(), r.uvarint()
 		if nsec >= 1e9 {
@@ -118,6 +125,9 @@ func decodeEntry(value []byte, e *frontier.Entry) error {
 		for range n {
 			e.Chain = append(e.Chain, r.shared(e.URL))
 		}
+	}
+	if flags&flagMemo != 0 {
+		e.Memo = r.text(r.uvarint())
 	}
 	if r.bad || r.s != "" {
 		return errEntry
