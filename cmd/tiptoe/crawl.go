@@ -81,7 +81,7 @@ func (c *crawlCmd) Run(st *streams) error {
 		if c.Insecure {
 			a.Log.Warn("TLS certificates are NOT verified on your request")
 		}
-		return a.Engine.Start(ctx, spec, onPage)
+		return a.Engine.Start(ctx, spec, crawl.Hooks{Page: onPage})
 	})
 }
 

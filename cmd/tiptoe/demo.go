@@ -72,7 +72,7 @@ func (c *demoCmd) Run(st *streams) error {
 	}
 	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
 	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
-		return a.Engine.Start(ctx, spec, onPage)
+		return a.Engine.Start(ctx, spec, crawl.Hooks{Page: onPage})
 	})
 }
 

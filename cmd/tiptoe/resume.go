@@ -69,7 +69,7 @@ func (c *resumeCmd) Run(st *streams) error {
 	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: web}}
 	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
 		a.Log.Info("resuming", "crawl", row.ID, "seed", row.Seeds[0], "done", row.Counters.Processed)
-		r, err := a.Engine.Resume(ctx, row, func(s *crawl.Spec) { *s = spec }, onPage)
+		r, err := a.Engine.Resume(ctx, row, func(s *crawl.Spec) { *s = spec }, crawl.Hooks{Page: onPage})
 		if err != nil || c.ReleaseTraps == nil {
 			return r, err
 		}

@@ -111,7 +111,7 @@ func (w *world) crawl(change func(*fetch.Config, *crawl.Spec), seeds ...string) 
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	run, err := engine.Start(ctx, spec, nil)
+	run, err := engine.Start(ctx, spec, crawl.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func crawlAll(t *testing.T, dir string, w config.Web, spec crawl.Spec) (crawl.Su
 	defer a.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	run, err := a.Engine.Start(ctx, spec, nil)
+	run, err := a.Engine.Start(ctx, spec, crawl.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

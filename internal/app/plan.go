@@ -94,7 +94,7 @@ func Plan(ctx context.Context, s Settings, spec crawl.Spec, patience time.Durati
 func count(ctx context.Context, e *crawl.Engine, spec crawl.Spec, patience time.Duration, enough <-chan struct{}) (cut bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	run, err := e.Start(ctx, spec, nil)
+	run, err := e.Start(ctx, spec, crawl.Hooks{})
 	if err != nil {
 		return false, err
 	}

@@ -26,7 +26,7 @@ var layers = []struct {
 	{"many crawls", "jobs use crawls, never the other way round",
 		[]string{"internal/job", "internal/plan"}},
 	{"edges", "they show and carry away; nothing below may need a screen, a format or an API, and no edge needs another",
-		[]string{"internal/export", "internal/report", "internal/tui", "internal/explain", "internal/audit", "internal/control", "internal/api", "internal/dashboard"}},
+		[]string{"internal/export", "internal/report", "internal/tui", "internal/explain", "internal/audit", "internal/control", "internal/api", "internal/dashboard", "internal/metrics", "internal/client"}},
 	{"settings", "config turns what the user wrote into what a crawl takes; only the wiring reads it",
 		[]string{"internal/config"}},
 	{"wiring", "app is the one place where concrete parts are put together",

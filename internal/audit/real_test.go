@@ -67,7 +67,7 @@ func session(t *testing.T, web *demo.Web, dir string, spec func(*crawl.Spec), op
 }
 
 func start(ctx context.Context, a *app.App, s crawl.Spec) (*crawl.Run, error) {
-	return a.Engine.Start(ctx, s, nil)
+	return a.Engine.Start(ctx, s, crawl.Hooks{})
 }
 
 func resume(ctx context.Context, a *app.App, s crawl.Spec) (*crawl.Run, error) {
@@ -75,7 +75,7 @@ func resume(ctx context.Context, a *app.App, s crawl.Spec) (*crawl.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Engine.Resume(ctx, row, func(r *crawl.Spec) { *r = s }, nil)
+	return a.Engine.Resume(ctx, row, func(r *crawl.Spec) { *r = s }, crawl.Hooks{})
 }
 
 func for_(d time.Duration) func(*crawl.Spec) { return func(s *crawl.Spec) { s.Duration = d } }

@@ -69,8 +69,15 @@ func (e *Engine) Commit(ctx context.Context, recs []*Record, flush bool) error {
 	e.tokens.give(len(recs))
 	for r := range touched {
 		r.nudge()
+		if r.hooks.Committed != nil {
+			r.hooks.Committed()
+		}
 	}
-	e.govern(e.cfg.Now().Sub(begin))
+	took := e.cfg.Now().Sub(begin)
+	if e.cfg.Meter != nil {
+		e.cfg.Meter.Committed(took, len(recs))
+	}
+	e.govern(took)
 	return nil
 }
 
@@ -123,11 +130,23 @@ func (r *Run) observe(rec *Record) {
 		r.rate.pages++
 	}
 	r.mu.Unlock()
-	if rec.done == nil || r.onPage == nil {
+	if rec.done == nil {
 		return
 	}
 	p := rec.done
-	r.onPage(PageEvent{
+	if m := r.e.cfg.Meter; m != nil {
+		m.PageDone(p.Outcome)
+	}
+	if r.Spec.FailAfter > 0 {
+		if reason, failed := r.failures.Note(p.Outcome); failed {
+			r.e.counts.Cancellations.Add(1)
+			r.ask(stopRequest{status: ledger.Failed, reason: reason + ", the last with " + p.Outcome.String(), grace: Grace})
+		}
+	}
+	if r.hooks.Page == nil {
+		return
+	}
+	r.hooks.Page(PageEvent{
 		At: p.FetchedAt, URL: p.URL, Outcome: p.Outcome.String(), Status: p.Status, ContentType: p.ContentType,
 		Bytes: p.Size, Millis: float64(p.Timing.Total.Round(100*time.Microsecond).Microseconds()) / 1000, Depth: p.Depth, FoundOn: p.FoundOn,
 		Title: p.Title, RedirectTo: p.RedirectTo, Links: p.LinkCount, Tries: p.Tries, Error: p.Error,

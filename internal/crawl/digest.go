@@ -54,12 +54,18 @@ func (e *Engine) digest(r *Run, w *frontier.Work, h *Hop, v politeness.Verdict) 
 			"because", o.String(), "waits_for", v.Why.String())
 		return rec
 	}
+	if r.warm(en, h, o, rec) {
+		return rec
+	}
 	pg := r.page(en, h.Ended, w.Decision)
 	pg.Outcome, pg.Status = o, h.Status
 	pg.Size, pg.WireSize = h.Size, h.WireSize
 	pg.Timing = ledger.Timing{DNS: h.Timing.DNS, Connect: h.Timing.Connect, TLS: h.Timing.TLS,
 		TTFB: h.Timing.TTFB, Transfer: h.Timing.Transfer, Total: h.Timing.Total, Reused: h.Timing.Reused}
 	pg.Tries = int(en.Tries) + 1
+	if en.Memo != "" {
+		pg.Tries++
+	}
 	if h.Err != nil {
 		pg.Error = h.Err.Error()
 		if o == outcome.Guard {
@@ -296,6 +302,8 @@ func (rec *Record) request(r *Run, w *frontier.Work, h *Hop) {
 		switch {
 		case w.Entry.Tries > 0:
 			q.Cause = "retry"
+		case w.Entry.Memo != "":
+			q.Cause = "warm"
 		case w.Entry.Via == frontier.ViaRedirect:
 			q.Cause = "redirect"
 		}

@@ -143,7 +143,7 @@ func Test_a_resumed_crawl_fetches_what_is_left_and_nothing_twice(t *testing.T) {
 		defer w.store.Close()
 		ctx, cancel := context.WithCancelCause(context.Background())
 		defer cancel(nil)
-		r, err := e.Resume(ctx, w.books.crawls[1], func(s *Spec) { s.MaxURLs = 0 }, nil)
+		r, err := e.Resume(ctx, w.books.crawls[1], func(s *Spec) { s.MaxURLs = 0 }, Hooks{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func Test_when_the_ledger_fails_the_engine_says_so_and_the_frontier_keeps_the_ur
 		e := w.engine()
 		ctx, cancel := context.WithCancelCause(context.Background())
 		defer cancel(nil)
-		r, err := e.Start(ctx, plainSpec(home), nil)
+		r, err := e.Start(ctx, plainSpec(home), Hooks{})
 		if err != nil {
 			t.Fatal(err)
 		}

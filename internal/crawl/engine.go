@@ -70,8 +70,38 @@ type Config struct {
 	// must give the same answer ever after.
 	GroupOf func(hostKey string) string
 
-	// Throttled is told of every change of a host's learned delay; optional.
-	Throttled func(host string, st politeness.State, v politeness.Verdict)
+	// Meter hears what metrics count; optional.
+	Meter Meter
+
+	// Lookups and Bodies are two layers of which only the store and the client
+	// know; optional.
+	Lookups, Bodies func() (used, limit int64)
+}
+
+// Meter hears what happens, from many goroutines; it must be quick.
+type Meter interface {
+	Committed(took time.Duration, records int)
+	Requested(kind string, o outcome.Outcome, took time.Duration, wireBytes int64)
+	PageDone(o outcome.Outcome)
+	Throttled()
+}
+
+// Hooks are what the owner of one crawl wants to be told; all optional. They
+// are called from the engine's goroutines and must be quick.
+type Hooks struct {
+	Page      func(PageEvent)   // after each page's commit, from one goroutine
+	Committed func()            // after each commit with something of the crawl
+	Warned    func(text string) // a part of a budget is used
+	Throttled func(ThrottleEvent)
+}
+
+// ThrottleEvent is a change of what a host is believed to bear [OBS-1].
+type ThrottleEvent struct {
+	Host        string        `json:"host"`
+	Delay       time.Duration `json:"-"`
+	DelayMS     int64         `json:"delay_ms"`
+	ErrorStreak int           `json:"error_streak"`
+	Parked      bool          `json:"parked,omitempty"`
 }
 
 // Engine runs any number of crawls over one scheduler, so that they share
@@ -82,6 +112,7 @@ type Engine struct {
 	sched  *frontier.Scheduler
 	parse  chan struct{}
 	tokens *tokens
+	shares *frontier.Shares
 	asks   bool // hosts are grouped by somebody who may have to be asked
 	counts limits.Counters
 	out    chan *Record
@@ -118,6 +149,7 @@ func New(cfg Config) *Engine {
 		cfg: cfg, log: cfg.Log, asks: asks,
 		parse:  make(chan struct{}, cfg.Parsers),
 		tokens: newTokens(cfg.Workers),
+		shares: frontier.NewShares(cfg.Workers),
 		// Each record has its token, so a send never waits.
 		out:  make(chan *Record, cfg.Workers),
 		runs: make(map[frontier.CrawlID]*Run),
@@ -135,6 +167,9 @@ func New(cfg Config) *Engine {
 
 // Counters are what metrics read [OBS-2].
 func (e *Engine) Counters() *limits.Counters { return &e.counts }
+
+// Shares divides the workers among those who order crawls.
+func (e *Engine) Shares() *frontier.Shares { return e.shares }
 
 // Scheduler gives simulations and status views the scheduler itself.
 func (e *Engine) Scheduler() *frontier.Scheduler { return e.sched }

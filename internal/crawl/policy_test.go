@@ -145,7 +145,7 @@ func Test_rules_that_cannot_be_read_start_no_crawl(t *testing.T) {
 		defer w.store.Close()
 		spec := plainSpec(home)
 		spec.RobotsRules = &RulesFile{Name: "mine.txt", Text: "allow * ^/\nperhaps * x\n"}
-		if _, err := e.Start(t.Context(), spec, nil); err == nil || !strings.Contains(err.Error(), "mine.txt") || !strings.Contains(err.Error(), "line 2") {
+		if _, err := e.Start(t.Context(), spec, Hooks{}); err == nil || !strings.Contains(err.Error(), "mine.txt") || !strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -207,7 +207,7 @@ func Test_OBS_2_the_engine_counts_429s_retries_and_concurrency_overrides(t *test
 		defer w.store.Close()
 		spec := plainSpec(home)
 		spec.PerHost = 4
-		r, err := e.Start(t.Context(), spec, nil)
+		r, err := e.Start(t.Context(), spec, Hooks{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,9 @@ type Run struct {
 	started time.Time
 	used    atomic.Int64 // pages taken from the budget
 
-	onPage func(PageEvent)
+	hooks     Hooks
+	failures  limits.Failures
+	throttles limits.Throttles
 
 	repeatMu sync.Mutex
 	repeats  map[weburl.Fingerprint]outcome.Outcome
@@ -66,11 +68,11 @@ type stopRequest struct {
 	status ledger.Status
 	grace  time.Duration
 	budget string // the budget that is spent; empty if another reason ends it
+	now    bool   // what is in flight gets no grace
 }
 
 // Start opens a new crawl in ledger and frontier and queues its seeds.
-// onPage may be nil; it is called after each page's commit, from one goroutine.
-func (e *Engine) Start(ctx context.Context, spec Spec, onPage func(PageEvent)) (*Run, error) {
+func (e *Engine) Start(ctx context.Context, spec Spec, hooks Hooks) (*Run, error) {
 	if len(spec.Seeds) == 0 {
 		return nil, errors.New("no seeds")
 	}
@@ -83,7 +85,7 @@ func (e *Engine) Start(ctx context.Context, spec Spec, onPage func(PageEvent)) (
 	if row.ID, err = e.cfg.Ledger.CreateCrawl(ctx, &row); err != nil {
 		return nil, fmt.Errorf("create crawl: %w", err)
 	}
-	r, err := e.open(ctx, row, spec, onPage)
+	r, err := e.open(ctx, row, spec, hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func (e *Engine) queueSeeds(ctx context.Context, r *Run) error {
 		u := weburl.FromCanonical(s)
 		b.Add = append(b.Add, frontier.Entry{
 			Crawl: frontier.CrawlID(r.ID), Group: e.groupNow(u.HostKey()), Prio: prioHome,
-			Kind: frontier.KindPage, Via: frontier.ViaSeed, URL: s, TrustPrivate: true,
+			Kind: frontier.KindPage, Via: frontier.ViaSeed, URL: s, TrustPrivate: !r.Spec.GuardSeeds,
 		})
 	}
 	b.Add = append(b.Add, r.sourceSeeds()...)
@@ -108,7 +110,7 @@ func (e *Engine) queueSeeds(ctx context.Context, r *Run) error {
 }
 
 // Resume opens a crawl that an earlier process left unfinished.
-func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Spec), onPage func(PageEvent)) (*Run, error) {
+func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Spec), hooks Hooks) (*Run, error) {
 	var spec Spec
 	if err := json.Unmarshal(row.Spec, &spec); err != nil {
 		return nil, fmt.Errorf("read settings of crawl %d: %w", row.ID, err)
@@ -131,7 +133,7 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	if row.Spec, err = json.Marshal(spec); err != nil {
 		return nil, err
 	}
-	r, err := e.open(ctx, row, spec, onPage)
+	r, err := e.open(ctx, row, spec, hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -152,14 +154,15 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	return r, e.cfg.Ledger.UpdateCrawl(ctx, &row)
 }
 
-func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, onPage func(PageEvent)) (*Run, error) {
+func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, hooks Hooks) (*Run, error) {
 	policy, err := robots.ParsePolicy(spec.RobotsPolicy)
 	if err != nil {
 		return nil, err
 	}
 	r := &Run{
 		ID: row.ID, Spec: spec, e: e, policy: policy, product: robots.ProductToken(spec.UserAgent),
-		started: e.cfg.Now(), onPage: onPage, crawl: row,
+		started: e.cfg.Now(), hooks: hooks, crawl: row,
+		failures: limits.Failures{Threshold: spec.FailAfter}, throttles: limits.Throttles{After: spec.CancelAfter429s},
 		header:    http.Header{},
 		seedHosts: make(map[string]bool), public: make(map[string]bool), origins: make(map[string]bool),
 		outcomes: make(map[outcome.Outcome]int64),
@@ -185,7 +188,7 @@ func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, onPage f
 		ID: frontier.CrawlID(row.ID), IgnoreRobots: spec.IgnoreRobots,
 		Rules: politeness.Rules{DelayMin: spec.DelayMin, DelayMax: spec.DelayMax, PerHost: spec.PerHost,
 			Adaptive: spec.Adaptive, LatencyFactor: spec.LatencyFactor, MaxRetries: spec.MaxRetries},
-		Decide: r.decide, Overrule: r.overrule, Reserve: r.reserve, Paid: r.isRepeat, CountOnly: spec.CountOnly,
+		Decide: r.decide, Overrule: r.overrule, Reserve: r.reserve, Paid: r.isRepeat, CountOnly: spec.CountOnly, Share: spec.Share,
 	}
 	e.mu.Lock()
 	e.runs[r.fc.ID] = r
@@ -266,8 +269,10 @@ func (r *Run) decide(c *frontier.RobotsCopy, url string) frontier.Decision {
 	return d
 }
 
+// isSeedHost reports whether a person who may reach our own network typed the
+// host; one who orders over the API may not.
 func (r *Run) isSeedHost(host string) bool {
-	return r.seedHosts[host]
+	return r.seedHosts[host] && !r.Spec.GuardSeeds
 }
 
 // A host that once answered from a public address is not trusted with a
@@ -331,7 +336,7 @@ func (r *Run) skip(rec *Record, u weburl.URL, from *frontier.Entry, via frontier
 	// A URL that is too deep here may be found less deep elsewhere; every
 	// other refusal is about the URL itself and holds for good.
 	if r.Spec.Depth < 0 || depth <= r.Spec.Depth {
-		rec.marks = append(rec.marks, frontier.Mark{Crawl: frontier.CrawlID(r.ID), FP: fp})
+		rec.marks = append(rec.marks, frontier.Mark{Crawl: frontier.CrawlID(r.ID), FP: fp, Host: u.HostKey()})
 	}
 }
 

@@ -93,6 +93,7 @@ type Summary struct {
 	Status     ledger.Status
 	Reason     string // "Nothing left to crawl", "Reached max_urls limit of 10, stopping crawl", ...
 	Counters   ledger.Counters
+	Spent      int64 // pages that were paid for
 	Remaining  int64 // still queued, for a resume
 	ParkedURLs int64
 	Duration   time.Duration

@@ -12,6 +12,7 @@ import (
 
 	"tiptoe/internal/fetch"
 	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/politeness"
 	"tiptoe/internal/robots"
@@ -261,6 +262,7 @@ func (e *Engine) release(r *Run, w *frontier.Work, h *Hop) politeness.Verdict {
 	if h.Status == http.StatusTooManyRequests {
 		e.counts.HTTP429.Add(1)
 	}
+	e.meter(r, w, h)
 	if v.Retry && w.Kind != frontier.Robots {
 		e.counts.Retries.Add(1)
 	}
@@ -274,8 +276,12 @@ func (e *Engine) release(r *Run, w *frontier.Work, h *Hop) politeness.Verdict {
 		} else if v.Lowered {
 			e.log.Debug("probing a shorter delay", "domain", w.Permit.Group, "delay", st.Learned, "safe", st.Safe)
 		}
-		if e.cfg.Throttled != nil {
-			e.cfg.Throttled(w.Permit.Group, st, v)
+		if r.hooks.Throttled != nil && (v.Raised || v.Reverted || v.Parked) {
+			r.hooks.Throttled(ThrottleEvent{Host: w.Permit.Group, Delay: st.Learned, DelayMS: st.Learned.Milliseconds(),
+				ErrorStreak: st.ErrorStreak, Parked: v.Parked})
+		}
+		if e.cfg.Meter != nil && (v.Raised || v.Reverted) {
+			e.cfg.Meter.Throttled()
 		}
 		if v.Parked {
 			u := w.Entry.URL
@@ -287,6 +293,30 @@ func (e *Engine) release(r *Run, w *frontier.Work, h *Hop) politeness.Verdict {
 		}
 	}
 	return v
+}
+
+// meter counts a request and gives a crawl up that a host will not have
+// [RET-3].
+func (e *Engine) meter(r *Run, w *frontier.Work, h *Hop) {
+	o := h.Outcome(h.Ended)
+	if e.cfg.Meter != nil {
+		kind := "robots"
+		if w.Kind == frontier.Fetch {
+			kind = w.Entry.Kind.String()
+		}
+		e.cfg.Meter.Requested(kind, o, h.Ended.Sub(h.Started), h.WireSize)
+	}
+	if r.Spec.CancelAfter429s <= 0 {
+		return
+	}
+	delay := e.sched.Clocks(w.Permit.Group).Learned
+	r.mu.Lock()
+	reason, cancel := r.throttles.Note(o, delay)
+	r.mu.Unlock()
+	if cancel {
+		e.counts.Cancellations.Add(1)
+		r.ask(stopRequest{status: ledger.Cancelled, reason: reason, grace: Grace})
+	}
 }
 
 // robotsAnswer turns a hop for robots.txt into a copy for its origin, or

@@ -18,8 +18,12 @@ const Grace = 2 * time.Second
 const retryGrace = 60 * time.Second
 
 // Stop asks the crawl to end: no new requests, those in flight get the grace.
-func (r *Run) Stop(reason string) {
-	r.ask(stopRequest{reason: reason, status: ledger.Partial, grace: Grace})
+func (r *Run) Stop(reason string) { r.StopAs(ledger.Partial, reason) }
+
+// StopAs ends the crawl with another status: paused or cancelled by a person,
+// or running, for a process that goes down and will come back to it.
+func (r *Run) StopAs(status ledger.Status, reason string) {
+	r.ask(stopRequest{reason: reason, status: status, grace: Grace})
 }
 
 func (r *Run) ask(s stopRequest) {
@@ -47,7 +51,11 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 		}
 		stopping, end = true, s
 		r.e.log.Info(s.reason)
-		if s.grace > 0 {
+		if s.now {
+			r.e.sched.Pause(r.fc)
+			r.cancel()
+			end.grace = 1
+		} else if s.grace > 0 {
 			r.e.sched.Pause(r.fc)
 			grace = time.After(s.grace)
 		}
@@ -113,7 +121,7 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	row := r.crawl
 	r.mu.Unlock()
 	sum := Summary{
-		Crawl: r.ID, Status: status, Reason: reason, Counters: row.Counters,
+		Crawl: r.ID, Status: status, Reason: reason, Counters: row.Counters, Spent: r.used.Load(),
 		Remaining: r.fc.Pending() - parkedURLs, ParkedURLs: parkedURLs, Duration: now.Sub(row.Started),
 	}
 	b := &ledger.Batch{Crawls: []ledger.Crawl{row}}

@@ -1,11 +1,14 @@
 package crawl
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"tiptoe/internal/frontier"
+	"tiptoe/internal/limits"
 )
 
 // rate smooths pages and bytes a second over the last few seconds.
@@ -34,9 +37,7 @@ func (r *rate) sample(now time.Time) {
 // Status takes a picture of the crawl.
 func (r *Run) Status() Status {
 	now := r.e.cfg.Now()
-	snap := r.e.sched.Snapshot(now, 8)
-	used, limit, _ := r.e.tokens.state()
-	robotsUsed, robotsLimit := r.e.sched.RobotsInFlight()
+	snap := r.e.sched.Snapshot(now, 8, r.fc)
 
 	r.mu.Lock()
 	r.rate.sample(now)
@@ -48,9 +49,9 @@ func (r *Run) Status() Status {
 	r.mu.Unlock()
 
 	s.Queued = r.fc.Pending() - r.fc.Taken()
-	s.InFlight = r.e.sched.InFlight()
+	s.InFlight = r.fc.InFlight()
 	s.Uncommitted = r.e.uncommitted.Load()
-	s.Hosts = HostCounts{Ready: snap.Ready, Running: snap.Running, Waiting: snap.Waiting, Parked: snap.Parked, Idle: snap.Idle}
+	s.Hosts = hostCounts(snap)
 	for _, v := range snap.Busiest {
 		s.Busiest = append(s.Busiest, hostStatus(v))
 	}
@@ -59,15 +60,70 @@ func (r *Run) Status() Status {
 	}
 	s.ETA, s.ETAWhy = r.eta(&s, snap)
 	s.Binding = binding(&s)
-	s.Layers = []Layer{
-		{"workers", int64(used), int64(limit)},
-		{"frontier in memory", int64(snap.Memory), int64(max(r.e.cfg.MemoryURLs, 1))},
-		{"ready hosts", int64(snap.Heap), int64(max(r.e.cfg.ReadyHosts, 1))},
-		{"parsers", int64(len(r.e.parse)), int64(cap(r.e.parse))},
-		{"robots fetches", robotsUsed, robotsLimit},
-		{"commit ms", r.e.commitEWMA.Load() / 1e6, r.e.cfg.SlowCommit.Milliseconds()},
-	}
+	s.Layers = r.e.layers(snap)
 	return s
+}
+
+// layers are the machine's, whoever uses them [SPEC §8].
+func (e *Engine) layers(snap frontier.Snapshot) []Layer {
+	used, limit, _ := e.tokens.state()
+	robotsUsed, robotsLimit := e.sched.RobotsInFlight()
+	return []Layer{
+		{"workers", int64(used), int64(limit)},
+		{"in flight on the busiest host", int64(snap.MostInFlight), int64(max(snap.CapThere, 1))},
+		{"frontier in memory", int64(snap.Memory), int64(max(e.cfg.MemoryURLs, 1))},
+		{"hosts waiting for their pace", int64(snap.Waits["pace"].Hosts), int64(max(snap.Hosts(), 1))},
+		{"hosts held by the breaker or parked", int64(snap.Waits["block"].Hosts + snap.Waits["parked"].Hosts), int64(max(snap.Hosts(), 1))},
+		gauge("dedupe look-ups", e.cfg.Lookups),
+		{"parsers", int64(len(e.parse)), int64(cap(e.parse))},
+		{"robots fetches", robotsUsed, robotsLimit},
+		gauge("bytes of large bodies", e.cfg.Bodies),
+		{"ready hosts", int64(snap.Heap), int64(max(e.cfg.ReadyHosts, 1))},
+		{"commit ms", e.commitEWMA.Load() / 1e6, e.cfg.SlowCommit.Milliseconds()},
+	}
+}
+
+func gauge(name string, read func() (used, limit int64)) Layer {
+	l := Layer{Name: name, Limit: 1}
+	if read != nil {
+		l.Used, l.Limit = read()
+	}
+	return l
+}
+
+// EngineView is the whole engine as metrics and operators see it.
+type EngineView struct {
+	Layers      []Layer
+	Hosts       HostCounts
+	Waiting     []WaitingFor
+	InFlight    int64
+	Uncommitted int64
+	CommitEWMA  time.Duration
+	Counts      limits.Counts
+}
+
+// WaitingFor counts the hosts that wait for one thing, and their URLs.
+type WaitingFor struct {
+	Reason      string // pace, block, robots, robots_slots, share, retry, concurrency, parked
+	Hosts, URLs int
+}
+
+// View takes a picture of the engine.
+func (e *Engine) View() EngineView {
+	snap := e.sched.Snapshot(e.cfg.Now(), 1, nil)
+	v := EngineView{
+		Layers: e.layers(snap), Hosts: hostCounts(snap), InFlight: e.sched.InFlight(), Uncommitted: e.uncommitted.Load(),
+		CommitEWMA: time.Duration(e.commitEWMA.Load()), Counts: e.counts.Read(),
+	}
+	for reason, n := range snap.Waits {
+		v.Waiting = append(v.Waiting, WaitingFor{reason, n.Hosts, n.URLs})
+	}
+	slices.SortFunc(v.Waiting, func(a, b WaitingFor) int { return cmp.Compare(a.Reason, b.Reason) })
+	return v
+}
+
+func hostCounts(snap frontier.Snapshot) HostCounts {
+	return HostCounts{Ready: snap.Ready, Running: snap.Running, Waiting: snap.Waiting, Parked: snap.Parked, Idle: snap.Idle}
 }
 
 // eta is the longer of what the slowest host owes and what the machine takes.

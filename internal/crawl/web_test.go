@@ -170,9 +170,14 @@ func (w *web) crawl(spec Spec, during ...func(*Run)) (Summary, error) {
 	w.t.Helper()
 	e := w.engine()
 	defer w.store.Close()
+	return w.start(e, spec, during...)
+}
+
+func (w *web) start(e *Engine, spec Spec, during ...func(*Run)) (Summary, error) {
+	w.t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	r, err := e.Start(ctx, spec, nil)
+	r, err := e.Start(ctx, spec, Hooks{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"tiptoe/internal/app"
 	"tiptoe/internal/config"
+	"tiptoe/internal/crawl"
 	"tiptoe/internal/demo"
 	"tiptoe/internal/explain"
 	"tiptoe/internal/ledger"
@@ -122,7 +123,7 @@ func Test_the_trail_of_every_kind_of_url(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	run, err := a.Engine.Start(ctx, spec, nil)
+	run, err := a.Engine.Start(ctx, spec, crawl.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,6 +134,7 @@ func (h *hop) takeBudget() error {
 		}
 	}
 	h.weight = w
+	h.client.held.Add(w)
 	return nil
 }
 
@@ -161,6 +162,7 @@ func (h *hop) close() {
 	}
 	if h.weight > 0 {
 		h.client.budget.Release(h.weight)
+		h.client.held.Add(-h.weight)
 		h.weight = 0
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -27,10 +28,14 @@ type Client struct {
 	proxy     proxyFunc
 	dialFunc  func(ctx context.Context, network, addr string) (net.Conn, error)
 	budget    *semaphore.Weighted
+	held      atomic.Int64 // of budget
 	decoders  decoders
 	headers   sync.Pool // of http.Header
 	userAgent []string
 }
+
+// Bodies is how much of the memory for large bodies is taken, and all of it.
+func (c *Client) Bodies() (used, limit int64) { return c.held.Load(), c.cfg.BodyBytesInFlight }
 
 // New builds a client. Close it to end its idle connections and look-ups.
 func New(cfg Config) (*Client, error) {

@@ -28,6 +28,7 @@
 //	   └─────────────────────────────────┤
 //	                       robots ───────┤  answer arrived
 //	                       slots  ───────┤  a robots slot is free
+//	                       share  ───────┤  its tenant's workers are free
 //	                       parked ───────┘  released by a person or a resume
 //
 //	queued   in the shard's heap under the time at which it is due
@@ -36,6 +37,8 @@
 //	loading  the store is being asked for its window, clocks or robots copy
 //	robots   all it could do waits for a robots.txt that is being fetched
 //	slots    its robots.txt is to be fetched, and all robots slots are taken
+//	share    its tenant has as many workers in hand as are its share while
+//	         others want theirs
 //	parked   ten failures in a row; keeps its URLs, makes no requests
 //
 // Shards. A group lives in the shard that true rendezvous hashing of its

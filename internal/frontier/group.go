@@ -16,10 +16,11 @@ const (
 	loading
 	robotsWait
 	slotsWait
+	shareWait
 	parked
 )
 
-var stateNames = [...]string{"idle", "queued", "busy", "loading", "robots", "slots", "parked"}
+var stateNames = [...]string{"idle", "queued", "busy", "loading", "robots", "slots", "share", "parked"}
 
 func (s groupState) String() string { return stateNames[s] }
 
@@ -40,6 +41,7 @@ type group struct {
 	loads    int  // loads under way
 	stalled  bool // enough entries wait for robots.txt; take no more
 	wantSlot bool // a robots fetch found all slots taken
+	inShares bool // listed among those that wait for a tenant's share
 	dirty    bool
 	changed  bool
 
@@ -101,17 +103,24 @@ func (g *group) recent(now time.Time) float64 {
 }
 
 // hasWork reports whether something of the group could be handed out without
-// another event happening first, and from when.
-func (g *group) hasWork() (at time.Time, ok bool) {
-	if g.nextTask() >= 0 && g.inFlight < g.widestCap() {
-		return time.Time{}, true
-	}
+// another event happening first, and from when; held, whether a crawl with
+// work waits for its tenant's share. Each share is asked once: what is not
+// work because of it must be held because of it.
+func (g *group) hasWork() (at time.Time, ok, held bool) {
+	now := g.nextTask() >= 0 && g.inFlight < g.widestCap()
 	for _, q := range g.queues {
-		if q.crawl.paused.Load() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
+		if q.crawl.paused.Load() {
+			continue
+		}
+		if q.waiting() > 0 && q.crawl.Share.over() {
+			held = true
+			continue
+		}
+		if g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
 			continue
 		}
 		if !g.stalled && !q.crawl.spent.Load() && (q.inWindow() > 0 || q.unread() > 0 && !q.loading) {
-			return time.Time{}, true
+			now = true
 		}
 		if e := q.nextRetry(); e != nil && (!ok || e.NotBefore.Before(at)) {
 			at, ok = e.NotBefore, true
@@ -122,7 +131,39 @@ func (g *group) hasWork() (at time.Time, ok bool) {
 			at, ok = o.wait, true
 		}
 	}
-	return at, ok
+	if now {
+		return time.Time{}, true, held
+	}
+	return at, ok, held
+}
+
+// gap is what is owed after the next start. All crawls that are at the host
+// share one pace, so the longest of what they keep is kept.
+func (g *group) gap(c *Crawl, rnd float64) (gap time.Duration, why politeness.Why) {
+	gap, why = g.clocks.Gap(c.Rules, rnd)
+	for _, q := range g.queues {
+		if q.crawl == c || q.total == 0 || q.crawl.paused.Load() {
+			continue
+		}
+		if d, w := g.clocks.Gap(q.crawl.Rules, rnd); d > gap {
+			gap, why = d, w
+		}
+	}
+	return gap, why
+}
+
+// paced reports whether a start at the host must keep a distance: then no two
+// may be under way to the wire at once, or the later dial could overtake.
+func (g *group) paced() bool {
+	if g.lastGap > 0 {
+		return true
+	}
+	for _, q := range g.queues {
+		if d, _ := g.clocks.Gap(q.crawl.Rules, 1); d > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *group) widestCap() int {

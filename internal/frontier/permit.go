@@ -34,6 +34,10 @@ type Crawl struct {
 	// and is only repeated; it may be nil.
 	Paid func(e *Entry) bool
 
+	// Share bounds the workers in the hands of its tenant's crawls; nil if
+	// they are not shared.
+	Share *Share
+
 	// ---
 
 	paused  atomic.Bool
@@ -64,6 +68,9 @@ func (c *Crawl) Exhausted() bool {
 // handed out and not committed, or a request (a robots.txt, say) in flight.
 func (c *Crawl) InHand() bool { return c.taken.Load() > 0 || c.permits.Load() > 0 }
 
+// InFlight counts its requests on the wire, robots fetches included.
+func (c *Crawl) InFlight() int64 { return c.permits.Load() }
+
 // Spent reports that the budget turned a URL away; from then on only retries
 // of pages that were already paid for go on.
 func (c *Crawl) Spent() bool { return c.spent.Load() }
@@ -89,6 +96,7 @@ type Permit struct {
 
 	g        *group
 	gap      time.Duration // owed to the next start
+	unpaced  bool          // no crawl at the host kept a distance when it was granted
 	onWire   bool
 	released bool
 }

@@ -52,10 +52,11 @@ type Scheduler struct {
 	mu     sync.Mutex
 	crawls map[CrawlID]*Crawl
 
-	permits     atomic.Uint64
-	inFlight    atomic.Int64
-	robotSlots  atomic.Int64
-	slotWaiters atomic.Int64
+	permits      atomic.Uint64
+	inFlight     atomic.Int64
+	robotSlots   atomic.Int64
+	slotWaiters  atomic.Int64
+	shareWaiters atomic.Int64
 }
 
 // New returns a scheduler over a store.
@@ -202,8 +203,8 @@ func (s *Scheduler) Confirm(p *Permit, now time.Time) bool {
 // OnWire notes when the permit's request was written: from there the next gap
 // is counted.
 func (s *Scheduler) OnWire(p *Permit, at time.Time) {
-	if p.gap == 0 {
-		return // nobody waits for it
+	if p.unpaced {
+		return // nobody waits for it; should somebody come, Release wakes them
 	}
 	sh := s.shardOf(p.Group)
 	sh.mu.Lock()
@@ -234,6 +235,7 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 	}
 	s.inFlight.Add(-1)
 	p.Crawl.permits.Add(-1)
+	p.Crawl.Share.give()
 	// What was known when the request was granted is what it was sent by: of
 	// many granted together some reach the wire after the first answer came.
 	if p.Granted.Before(a.Started) {
@@ -255,6 +257,7 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 		s.robotSlots.Add(1)
 	}
 	s.offerSlots() // freed here, or not used by a host that was parked meanwhile
+	s.offerShare(p.Crawl.Share)
 	return v
 }
 
@@ -265,6 +268,7 @@ func (sh *shard) park(g *group) {
 	if g.state == slotsWait {
 		sh.leaveSlots(g)
 	}
+	sh.noteShare(g, false)
 	for _, q := range g.queues {
 		q.crawl.parked.Add(int64(q.waiting()))
 	}

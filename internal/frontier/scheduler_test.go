@@ -261,7 +261,7 @@ func Test_a_small_memory_limit_makes_small_windows_and_loses_nothing(t *testing.
 	w.add(c, urls("a.example", 500)...)
 	most := 0
 	for w.step() {
-		most = max(most, w.s.Snapshot(w.now, 1).Memory)
+		most = max(most, w.s.Snapshot(w.now, 1, nil).Memory)
 	}
 	w.finish(c)
 	if most > minWindow+maxHeldPerOrigin {

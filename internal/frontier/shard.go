@@ -16,6 +16,7 @@ type shard struct {
 	ready   readyHeap
 	seq     uint64
 	slots   []*group // waiting for a robots slot
+	shares  []*group // waiting for their tenant's share of the workers
 	notes   []Note   // to be written with the next commit
 	dirty   []*group // clocks changed since the store has them
 	changed []*group // clocks changed since the ledger has them
@@ -58,6 +59,7 @@ func (sh *shard) next(now time.Time) (Work, time.Time) {
 	// Before the heap is asked: on a busy shard somebody is always due, and
 	// would keep those that wait for a slot waiting until all others are done.
 	sh.wakeSlotWaiter(now)
+	sh.wakeShareWaiters(now)
 	for {
 		for len(sh.ready) > 0 && !sh.ready[0].at.After(now) {
 			g := sh.ready.remove(0)
@@ -90,7 +92,8 @@ func (sh *shard) file(g *group, now time.Time) {
 	if g.state == parked {
 		return
 	}
-	at, work := g.hasWork()
+	at, work, held := g.hasWork()
+	sh.noteShare(g, held)
 	switch {
 	case g.loads > 0 && (!g.loaded || !work):
 		sh.setState(g, loading)
@@ -103,7 +106,7 @@ func (sh *shard) file(g *group, now time.Time) {
 		if sh.s.robotSlots.Load() > 0 {
 			sh.signal() // freed before it was known that we wait
 		}
-	case work && g.starting > 0 && g.lastGap > 0:
+	case work && g.starting > 0 && g.paced():
 		sh.setState(g, busy)
 	case work:
 		if ready, _ := g.clocks.ReadyAt(); ready.After(at) {
@@ -115,6 +118,8 @@ func (sh *shard) file(g *group, now time.Time) {
 		sh.enqueue(g, at)
 	case g.inFlight > 0:
 		sh.setState(g, busy)
+	case held:
+		sh.setState(g, shareWait)
 	case g.awaitsRobots():
 		sh.setState(g, robotsWait)
 	default:
@@ -169,7 +174,7 @@ func (sh *shard) serve(g *group, now time.Time) (Work, bool) {
 	for range g.queues {
 		q := g.queues[g.turn%len(g.queues)]
 		g.turn++
-		if q.crawl.paused.Load() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
+		if q.crawl.paused.Load() || q.crawl.Share.over() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
 			continue
 		}
 		if w, ok := sh.serveQueue(g, q, now); ok {
@@ -266,16 +271,17 @@ func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, con
 }
 
 func (sh *shard) grant(g *group, c *Crawl, now time.Time) *Permit {
-	gap, why := g.clocks.Gap(c.Rules, sh.s.rnd())
+	gap, why := g.gap(c, sh.s.rnd())
 	p := &Permit{
 		ID: sh.s.permits.Add(1), Crawl: c, Group: g.key,
 		Owed: g.lastGap, OwedWhy: g.lastWhy,
 		InFlight: g.inFlight + 1, Cap: g.clocks.Cap(c.Rules),
-		Granted: now, g: g, gap: gap,
+		Granted: now, g: g, gap: gap, unpaced: !g.paced() && gap == 0,
 	}
 	g.inFlight++
 	g.starting++
 	c.permits.Add(1)
+	c.Share.take()
 	g.lastGap, g.lastWhy = gap, why
 	g.clocks.Started(now, gap)
 	g.countStart(now)

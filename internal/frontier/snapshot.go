@@ -22,11 +22,15 @@ type HostView struct {
 	Reason   string
 	Rate     float64
 	Clocks   politeness.State
+
+	kind string // of Reason, one of few
 }
 
 // Snapshot is a picture of the scheduler.
 type Snapshot struct {
 	Ready, Running, Waiting, Parked, Idle int
+
+	MostInFlight, CapThere int // on the host with most requests in flight
 
 	Memory  int // entries in windows
 	Heap    int // hosts in the ready heaps
@@ -34,16 +38,38 @@ type Snapshot struct {
 	Longest []HostView // most waiting URLs first
 	Last    HostView   // the host whose queue will take longest at its pace
 	LastFor time.Duration
+	Waits   map[string]Waits // hosts with work that is not being done, by what they wait for
 }
 
-// Snapshot looks at every group once; top bounds the lists.
-func (s *Scheduler) Snapshot(now time.Time, top int) Snapshot {
-	var out Snapshot
+// Hosts counts those that are not idle.
+func (s *Snapshot) Hosts() int { return s.Ready + s.Running + s.Waiting + s.Parked }
+
+// Waits counts who waits for one thing.
+type Waits struct{ Hosts, URLs int }
+
+// Snapshot looks at every group once, or at those of one crawl; top bounds the
+// lists.
+func (s *Scheduler) Snapshot(now time.Time, top int, only *Crawl) Snapshot {
+	out := Snapshot{Waits: make(map[string]Waits)}
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		out.Heap += len(sh.ready)
 		for _, g := range sh.groups {
 			v := g.view(now)
+			if only != nil {
+				q := g.find(only.ID)
+				if q == nil {
+					continue
+				}
+				v.Waiting = q.waiting()
+			}
+			if v.InFlight > out.MostInFlight || out.CapThere == 0 {
+				out.MostInFlight, out.CapThere = v.InFlight, v.Cap
+			}
+			if v.Waiting > 0 && v.kind != "" {
+				n := out.Waits[v.kind]
+				out.Waits[v.kind] = Waits{n.Hosts + 1, n.URLs + v.Waiting}
+			}
 			switch v.State {
 			case "ready":
 				out.Ready++
@@ -58,6 +84,9 @@ func (s *Scheduler) Snapshot(now time.Time, top int) Snapshot {
 				continue
 			}
 			for _, q := range g.queues {
+				if only != nil && q.crawl != only {
+					continue
+				}
 				out.Memory += q.inWindow() + len(q.delayed)
 			}
 			if v.Rate > 0.01 {
@@ -115,24 +144,27 @@ func (g *group) view(now time.Time) HostView {
 	v.Gap, v.GapWhy = g.clocks.Gap(rules, 0.5)
 	switch g.state {
 	case parked:
-		v.State = "parked"
+		v.State, v.kind = "parked", "parked"
 		v.Reason = fmt.Sprintf("%d failures in a row", g.clocks.Failures)
 	case queued:
 		v.State = "ready"
 		if g.at.After(now) {
-			v.State, v.Until, v.Reason = "waiting", g.at, g.reason(now)
+			v.State, v.Until = "waiting", g.at
+			v.Reason, v.kind = g.reason(now)
 		}
 		if g.inFlight > 0 {
 			v.State = "running"
 		}
 	case busy:
-		v.State = "running"
+		v.State, v.kind = "running", "concurrency"
 	case loading:
 		v.State = "ready"
 	case robotsWait:
-		v.State, v.Reason = "waiting", "robots.txt is being fetched"
+		v.State, v.Reason, v.kind = "waiting", "robots.txt is being fetched", "robots"
 	case slotsWait:
-		v.State, v.Reason = "waiting", "all robots.txt fetch slots are taken"
+		v.State, v.Reason, v.kind = "waiting", "all robots.txt fetch slots are taken", "robots_slots"
+	case shareWait:
+		v.State, v.Reason, v.kind = "waiting", "its share of the workers is in use", "share"
 	default:
 		v.State = "idle"
 		if g.inFlight > 0 {
@@ -143,20 +175,20 @@ func (g *group) view(now time.Time) HostView {
 }
 
 // reason says what a queued group that is not due waits for.
-func (g *group) reason(now time.Time) string {
+func (g *group) reason(now time.Time) (words, kind string) {
 	ready, block := g.clocks.ReadyAt()
 	switch {
 	case block && ready.After(now):
-		return "blocked by " + g.clocks.BlockWhy.String()
+		return "blocked by " + g.clocks.BlockWhy.String(), "block"
 	case ready.After(now):
-		return fmt.Sprintf("pace: one request every %s (%s)", g.lastGap.Round(time.Millisecond), g.lastWhy)
+		return fmt.Sprintf("pace: one request every %s (%s)", g.lastGap.Round(time.Millisecond), g.lastWhy), "pace"
 	}
 	for _, o := range g.origins {
 		if o.state == originMissing && len(o.held) > 0 {
-			return "robots.txt could not be read; asking again"
+			return "robots.txt could not be read; asking again", "robots"
 		}
 	}
-	return "retry backoff"
+	return "retry backoff", "retry"
 }
 
 // Clocks returns a group's clocks as they are now.

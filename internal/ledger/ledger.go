@@ -154,6 +154,10 @@ type Evidence struct {
 	Ignored   bool      // --ignore-robots was given
 }
 
+// CacheWarmed is the type of evidence for what a cache said of a page, at the
+// first request and, if it did not have it, at the second.
+const CacheWarmed = "cache"
+
 // The two types of robots evidence.
 const (
 	RobotsAllowed   = "robots_allowed"

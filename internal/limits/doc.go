@@ -9,6 +9,8 @@
 //	Throttles 429s in a row at the slowest pace after which a job is
 //	          cancelled [RET-3]; off unless asked for
 //	Counters  what metrics read [OBS-2]
+//	Limit     what an order gets of what it asks for: safety, then plan, then
+//	          usage, then its own wish, each with its reason [SAF-1, SAF-8]
 //
 // How many slots a learned delay takes from a host [CON-1] is politeness's to
 // say (State.Withheld); a change of it is counted here.

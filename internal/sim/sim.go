@@ -193,7 +193,7 @@ func (s *sim) open(resume bool) error {
 	}
 	s.engine = crawl.New(cfg)
 	if resume {
-		s.run, err = s.engine.Resume(ctx, s.books.crawls[1], nil, nil)
+		s.run, err = s.engine.Resume(ctx, s.books.crawls[1], nil, crawl.Hooks{})
 		return err
 	}
 	spec := crawl.Spec{UserAgent: "tiptoe/1.0", DelayMin: delayMin, DelayMax: delayMax, PerHost: perHost, MaxRetries: 3,
@@ -201,7 +201,7 @@ func (s *sim) open(resume bool) error {
 	for _, n := range s.world.names {
 		spec.Seeds = append(spec.Seeds, "http://"+n+"/")
 	}
-	s.run, err = s.engine.Start(ctx, spec, nil)
+	s.run, err = s.engine.Start(ctx, spec, crawl.Hooks{})
 	return err
 }
 

@@ -378,3 +378,6 @@ func (s *Store) Stats() Stats {
 	}
 	return st
 }
+
+// Lookups is how many commits look URLs up on disk now, and how many may.
+func (s *Store) Lookups() (used, limit int64) { return int64(len(s.lookups)), int64(cap(s.lookups)) }
