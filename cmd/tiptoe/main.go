@@ -69,6 +69,8 @@ type cli struct {
 	Audit   auditCmd   `cmd:"" help:"Prove from the log that every host was treated as promised."`
 	Plan    planCmd    `cmd:"" help:"Predict a crawl from robots.txt and sitemaps."`
 	Domains domainsCmd `cmd:"" help:"Show or change what was learned about hosts."`
+	Serve   serveCmd   `cmd:"" help:"Run a crawl service with an API and a dashboard."`
+	Job     jobCmd     `cmd:"" help:"Order crawls from a running tiptoe serve, and see to them."`
 	Demo    demoCmd    `cmd:"" help:"Crawl a little web on this machine and watch."`
 	URL     urlCmd     `cmd:"" name:"url" help:"Show how URLs are normalised, or why they are refused."`
 	Extract extractCmd `cmd:"" help:"List the links of an HTML file."`
@@ -84,6 +86,7 @@ const about = `tiptoe crawls websites as fast as the machine allows and as gentl
   tiptoe pages --status 4xx               what is broken
   tiptoe links                            and where it is linked from
   tiptoe export --format csv > pages.csv  take the results elsewhere
+  tiptoe serve                            a service with an API and a dashboard
 
 Every flag of a crawl is also an environment variable (--max-urls is TIPTOE_MAX_URLS) and a key of the config file (max-urls: 500), which is tiptoe.yaml in the current folder or named by --config. Flags win over the environment, the environment over the file, the file over the profile.`
 
@@ -98,13 +101,7 @@ func Main(args []string, in io.Reader, out, errw *os.File) int {
 	}
 	var c cli
 	set := &settings{file: file, used: map[string]bool{}}
-	parser, err := kong.New(&c, append(mappers(),
-		kong.Name("tiptoe"), kong.Description(about),
-		kong.Writers(out, errw), kong.Resolvers(set), kong.Bind(st),
-		kong.Exit(func(code int) { panic(exitWith(code)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80}), kong.ValueFormatter(environment),
-		kong.Vars{"version": "tiptoe " + versionText(), "user_agent": "tiptoe/" + strings.TrimSuffix(version, "-dev")},
-	)...)
+	parser, err := newParser(&c, set, st, args)
 	if err != nil {
 		return fail(err)
 	}
@@ -125,6 +122,36 @@ func Main(args []string, in io.Reader, out, errw *os.File) int {
 	default:
 		return fail(err)
 	}
+}
+
+// reparse reads the command line again, with the environment and the config
+// file as they are now.
+type reparse func() (*cli, error)
+
+func newParser(c *cli, set *settings, st *streams, args []string) (*kong.Kong, error) {
+	again := reparse(func() (*cli, error) {
+		file, err := configFile(args)
+		if err != nil {
+			return nil, err
+		}
+		var next cli
+		set := &settings{file: file, used: map[string]bool{}}
+		p, err := newParser(&next, set, st, args)
+		if err != nil {
+			return nil, err
+		}
+		if _, _, err = parse(p, args); err != nil {
+			return nil, set.blame(err)
+		}
+		return &next, nil
+	})
+	return kong.New(c, append(mappers(),
+		kong.Name("tiptoe"), kong.Description(about),
+		kong.Writers(st.out, st.err), kong.Resolvers(set), kong.Bind(st, again),
+		kong.Exit(func(code int) { panic(exitWith(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 80}), kong.ValueFormatter(environment),
+		kong.Vars{"version": "tiptoe " + versionText(), "user_agent": "tiptoe/" + strings.TrimSuffix(version, "-dev")},
+	)...)
 }
 
 // parse turns kong's calls of exit (for --help and --version) into a result.

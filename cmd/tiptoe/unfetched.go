@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"tiptoe/internal/app"
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/tui"
 )
@@ -35,7 +35,7 @@ var advice = map[outcome.Outcome]string{
 // unfetched explains a crawl that ended without one page; empty if there are
 // pages. To end with "completed" and no word would leave a misspelt host
 // looking like an empty site.
-func unfetched(ctx context.Context, l *sqlite.Ledger, id int64) (string, error) {
+func unfetched(ctx context.Context, l app.Ledger, id int64) (string, error) {
 	counts, err := l.PageCounts(ctx, id)
 	if err != nil || counts[outcome.OK]+counts[outcome.NotModified]+counts[outcome.TooLarge] > 0 {
 		return "", err
@@ -61,7 +61,7 @@ func unfetched(ctx context.Context, l *sqlite.Ledger, id int64) (string, error) 
 }
 
 // fate says how a URL ended, or the one that it redirects to.
-func fate(ctx context.Context, l *sqlite.Ledger, id int64, url string) (string, error) {
+func fate(ctx context.Context, l app.Ledger, id int64, url string) (string, error) {
 	text := ""
 	for range 20 {
 		p, ok, err := l.Page(ctx, id, url)

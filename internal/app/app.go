@@ -40,7 +40,7 @@ const (
 // App is an open data directory with an engine over it.
 type App struct {
 	Dir    string
-	Ledger *sqlite.Ledger
+	Ledger Ledger
 	Store  *pebblestore.Store
 	Client *fetch.Client
 	Engine *crawl.Engine
@@ -56,6 +56,9 @@ type Settings struct {
 	Machine config.Machine
 	Web     config.Web
 	Log     *slog.Logger
+
+	DatabaseURL string      // PostgreSQL for the ledger; empty: SQLite in Dir
+	Meter       crawl.Meter // optional
 }
 
 // Clock returns a clock whose times are UTC wall times that only go forward:
@@ -99,7 +102,7 @@ func Open(s Settings) (_ *App, err error) {
 			a.Close()
 		}
 	}()
-	existed := Exists(s.Dir)
+	existed := Exists(s.Dir) || s.DatabaseURL != ""
 	if a.Client, err = newClient(s); err != nil {
 		return nil, err
 	}
@@ -118,7 +121,7 @@ func Open(s Settings) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Ledger, err = sqlite.Open(filepath.Join(s.Dir, LedgerFile)); err != nil {
+	if a.Ledger, err = openLedger(s.Dir, s.DatabaseURL); err != nil {
 		return nil, err
 	}
 	now := Clock()
@@ -126,6 +129,7 @@ func Open(s Settings) (_ *App, err error) {
 		Store: a.Store, Ledger: a.Ledger, Fetcher: a.Client, Log: s.Log, Now: now, Rand: rand.Float64,
 		Workers: s.Machine.Workers, Shards: s.Machine.Shards, Parsers: s.Machine.Parsers, RobotSlots: s.Machine.RobotsSlots,
 		MemoryURLs: s.Machine.FrontierURLs, ReadyHosts: s.Machine.ReadyHosts, Governor: s.Machine.Governor,
+		Meter: s.Meter, Lookups: a.Store.Lookups, Bodies: a.Client.Bodies,
 	}
 	if cfg.Shards <= 0 {
 		cfg.Shards = runtime.GOMAXPROCS(0)

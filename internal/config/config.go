@@ -45,7 +45,7 @@ type Machine struct {
 
 // Web says how hosts are spoken to.
 type Web struct {
-	Profile      string        `help:"Bundle of defaults: polite, guarded, audit, bulk." default:"polite" enum:"polite,guarded,audit,bulk" env:"TIPTOE_PROFILE" group:"Politeness"`
+	Profile      string        `help:"Bundle of defaults: polite, guarded, audit, bulk. (crawl: polite, jobs of serve: guarded)" enum:"polite,guarded,audit,bulk," default:"" placeholder:"NAME" env:"TIPTOE_PROFILE" group:"Politeness"`
 	PerHost      *int          `help:"Requests in flight per host. (polite: 2)" env:"MAX_INFLIGHT_PER_HOST,TIPTOE_PER_HOST" placeholder:"N" group:"Politeness"`
 	Delay        *Delay        `help:"Least time between request starts on one host: 500ms, or a random 200ms-500ms. (polite: 200ms-500ms)" env:"TIPTOE_DELAY" placeholder:"D" group:"Politeness"`
 	LatencyDelay float64       `help:"Also wait this many times the host's response time; 0 is off." default:"0" env:"TIPTOE_LATENCY_DELAY" group:"Politeness"`

@@ -50,8 +50,8 @@ func ReadFile(path string, named bool) (*File, error) {
 		}
 		f.lines[key] = m.Content[i].Line
 		v := m.Content[i+1]
-		if key == groupsKey {
-			list, err := readGroups(path, v)
+		if read := mappings[key]; read != nil {
+			list, err := read(path, v)
 			if err != nil {
 				return nil, err
 			}
@@ -76,6 +76,10 @@ func ReadFile(path string, named bool) (*File, error) {
 	}
 	return f, nil
 }
+
+// mappings are the keys whose values are not plain. On the command line each
+// of their entries is a value of the flag.
+var mappings = map[string]func(path string, v *yaml.Node) ([]any, error){groupsKey: readGroups, plansKey: readPlans}
 
 // Validate rejects keys that no flag of any command has.
 func (f *File) Validate(app *kong.Application) error {

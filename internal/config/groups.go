@@ -11,8 +11,7 @@ import (
 	"tiptoe/internal/group"
 )
 
-// groupsKey is the one key of the config file whose value is a mapping. On the
-// command line each of its entries is a value of the flag.
+// groupsKey is a key of the config file whose value is a mapping.
 const groupsKey = "groups"
 
 // readGroups turns

@@ -16,12 +16,20 @@ import (
 	"tiptoe/internal/weburl"
 )
 
+// EffectiveProfile is the profile that holds when none is named.
+func (w *Web) EffectiveProfile() string {
+	if w.Profile == "" {
+		return "polite"
+	}
+	return w.Profile
+}
+
 // EffectiveDelay is the base gap after profile and flags.
 func (w *Web) EffectiveDelay() Delay {
 	if w.Delay != nil {
 		return *w.Delay
 	}
-	return profiles[w.Profile].Delay
+	return profiles[w.EffectiveProfile()].Delay
 }
 
 // EffectivePerHost is the in-flight cap after profile and flags.
@@ -29,7 +37,7 @@ func (w *Web) EffectivePerHost() int {
 	if w.PerHost != nil {
 		return *w.PerHost
 	}
-	return profiles[w.Profile].PerHost
+	return profiles[w.EffectiveProfile()].PerHost
 }
 
 // Check rejects values that no flag parser can see to be wrong.
@@ -51,9 +59,9 @@ func (m *Machine) Check() error {
 
 // Spec builds the effective settings of one crawl. Errors name the flag.
 func Spec(w *Web, b *Bounds, seeds []Seed) (crawl.Spec, error) {
-	p := profiles[w.Profile]
+	p := profiles[w.EffectiveProfile()]
 	s := crawl.Spec{
-		Profile: w.Profile, UserAgent: w.UserAgent, PerHost: w.EffectivePerHost(), Adaptive: p.Adaptive,
+		Profile: w.EffectiveProfile(), UserAgent: w.UserAgent, PerHost: w.EffectivePerHost(), Adaptive: p.Adaptive,
 		LatencyFactor: w.LatencyDelay, MaxRetries: w.Retries, MaxURLs: p.MaxURLs, Duration: p.Duration, Depth: b.Depth,
 		Scope: b.Scope, Include: b.Include, Exclude: b.Exclude, CTEndpoint: b.CTEndpoint, CCEndpoint: b.CommonCrawlEndpoint,
 		RobotsPolicy: p.RobotsPolicy, IgnoreRobots: w.IgnoreRobots, RelNofollow: w.RelNofollow,

@@ -92,7 +92,7 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 		case <-grace:
 			r.cancel()
 		case <-ctx.Done():
-			return r.finish(context.WithoutCancel(ctx), stopRequest{status: ledger.Partial, reason: context.Cause(ctx).Error()})
+			return r.finish(context.WithoutCancel(ctx), stopRequest{status: ledger.Running, reason: context.Cause(ctx).Error()})
 		}
 	}
 }
@@ -118,6 +118,9 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	now := e.cfg.Now()
 	r.mu.Lock()
 	r.crawl.Status, r.crawl.Reason, r.crawl.Updated, r.crawl.Ended = status, reason, now, now
+	if !status.Done() { // somebody will come back to it
+		r.crawl.Ended = time.Time{}
+	}
 	row := r.crawl
 	r.mu.Unlock()
 	sum := Summary{

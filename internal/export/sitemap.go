@@ -246,3 +246,32 @@ func (w *sitemapWriter) discard() {
 		}
 	}
 }
+
+// SitemapTo writes one sitemap to w. A sitemap holds 50,000 URLs at most; if
+// there are more, it ends with a comment that says so.
+func SitemapTo(ctx context.Context, w io.Writer, src Source, crawl int64, f ledger.PageFilter) (int64, error) {
+	out := bufio.NewWriterSize(w, bufferSize)
+	out.WriteString(sitemapHead)
+	var entry bytes.Buffer
+	urls, bytes := int64(0), 0
+	for p, err := range src.Pages(ctx, crawl, f) {
+		if err != nil {
+			return urls, err
+		}
+		if !listed(&p) {
+			continue
+		}
+		entry.Reset()
+		sitemapEntry(&entry, &p)
+		if bytes += entry.Len(); urls == protocolURLs || bytes > protocolBytes-len(sitemapHead)-1000 {
+			out.WriteString("<!-- There are more pages than one sitemap may hold; tiptoe export writes several with an index. -->\n")
+			break
+		}
+		urls++
+		if _, err := out.Write(entry.Bytes()); err != nil {
+			return urls, output(err)
+		}
+	}
+	out.WriteString(sitemapTail)
+	return urls, output(out.Flush())
+}

@@ -1,4 +1,3 @@
-// Package job answers: which crawl may run now, for whom, and how far?
 package job
 
 import (

@@ -194,3 +194,8 @@ func QuotaSpent(quota int64, now time.Time) string {
 	next := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC)
 	return fmt.Sprintf("Usage limit: this month's %d pages are used or reserved; the quota begins anew on %s at 00:00 UTC", quota, next.Format("2006-01-02"))
 }
+
+// QuotaWarning is the sentence for a part of the month's quota that is used.
+func QuotaWarning(level, used, quota int64) string {
+	return fmt.Sprintf("%d %% of the monthly quota is used or reserved: %d of %d pages", level, used, quota)
+}
