@@ -87,6 +87,37 @@ func Test_retry_after_is_honoured_by_every_url_of_the_host(t *testing.T) {
 	})
 }
 
+func Test_a_request_whose_connection_is_not_ready_yet_heeds_a_retry_after(t *testing.T) {
+	in(t, func(t *testing.T, w *web) {
+		w.sites[home] = page(`<a href="/a"><a href="/b">`)
+		w.sites[home+"a"] = func(h *hit) reply {
+			if h.nth == 1 {
+				return reply{status: 429, header: map[string]string{"Retry-After": "60"}}
+			}
+			return reply{}
+		}
+		w.sites[home+"b"] = page("")
+		w.dial = func(h *hit) time.Duration {
+			if h.url == home+"b" {
+				return time.Second
+			}
+			return 0
+		}
+		spec := plainSpec(home)
+		spec.DelayMin, spec.DelayMax = 0, 0
+		if _, err := w.crawl(spec); err != nil {
+			t.Fatal(err)
+		}
+		asked := w.requests(home + "a")[0].at
+		for _, h := range w.requests(home + "b") {
+			if d := h.at.Sub(asked); d < time.Minute {
+				t.Errorf("sent %s after the server had asked for a minute of quiet", d)
+			}
+		}
+		w.want(home+"b", outcome.OK)
+	})
+}
+
 func Test_redirects_are_new_urls_and_loops_and_long_chains_end(t *testing.T) {
 	in(t, func(t *testing.T, w *web) {
 		to := func(loc string) func(*hit) reply {

@@ -93,6 +93,7 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 	// The log and the host's clocks must speak of the same instant, or the log
 	// could not prove what the clocks did.
 	var wire atomic.Pointer[time.Time]
+	req.Gate = func() bool { return e.sched.Confirm(w.Permit, e.cfg.Now()) }
 	req.OnWire = func(time.Time) {
 		at := e.cfg.Now()
 		wire.Store(&at)

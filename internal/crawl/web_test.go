@@ -34,6 +34,7 @@ type web struct {
 	sites map[string]func(h *hit) reply
 	hits  []*hit
 	logs  bytes.Buffer
+	dial  func(h *hit) time.Duration // until the connection is ready
 	books *books
 	store frontier.Store
 	cfg   Config // overrides
@@ -77,6 +78,18 @@ func (w *web) Do(ctx context.Context, req *fetch.Request) (*fetch.Response, erro
 		}
 	}
 	w.hits = append(w.hits, h)
+	w.mu.Unlock()
+	if w.dial != nil {
+		time.Sleep(w.dial(h))
+		h.at = time.Now()
+	}
+	if req.Gate != nil && !req.Gate() {
+		w.mu.Lock()
+		w.hits = slices.DeleteFunc(w.hits, func(o *hit) bool { return o == h })
+		w.mu.Unlock()
+		return nil, &fetch.Error{Outcome: outcome.Cancelled, Op: "request", Err: errors.New("held back")}
+	}
+	w.mu.Lock()
 	serve := w.sites[h.url]
 	w.mu.Unlock()
 	r := reply{status: 404}
