@@ -24,7 +24,7 @@ var layers = []struct {
 	{"one crawl", "crawl is the only place that knows the order of steps, and it knows nothing of jobs, screens and commands",
 		[]string{"internal/crawl"}},
 	{"many crawls", "jobs use crawls, never the other way round",
-		[]string{"internal/job", "internal/plan"}},
+		[]string{"internal/job", "internal/plan", "internal/fleet"}},
 	{"edges", "they show and carry away; nothing below may need a screen, a format or an API, and no edge needs another",
 		[]string{"internal/export", "internal/report", "internal/tui", "internal/explain", "internal/audit", "internal/control", "internal/api", "internal/dashboard", "internal/metrics", "internal/client"}},
 	{"settings", "config turns what the user wrote into what a crawl takes; only the wiring reads it",

@@ -59,7 +59,7 @@ func files(t *testing.T) []string {
 		rel := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(p, root), string(filepath.Separator)))
 		if d.IsDir() {
 			switch {
-			case d.Name() == ".git", d.Name() == "tiptoe-data", rel == "bin", rel == "artefacts":
+			case d.Name() == ".git", d.Name() == "tiptoe-data", d.Name() == "node_modules", rel == "bin", rel == "artefacts":
 				return fs.SkipDir
 			}
 			return nil

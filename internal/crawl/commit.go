@@ -52,11 +52,15 @@ func (e *Engine) Commit(ctx context.Context, recs []*Record, flush bool) error {
 		}
 	}
 	lb.Domains = e.domains
-	if err := e.cfg.Ledger.Commit(ctx, &lb); err != nil {
+	if err := e.patiently(ctx, "write the ledger", func() error { return e.cfg.Ledger.Commit(ctx, &lb) }); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	e.domains = nil
-	if _, err := e.sched.Commit(ctx, &fb, e.cfg.Now()); err != nil {
+	err := e.patiently(ctx, "write the frontier", func() error {
+		_, err := e.sched.Commit(ctx, &fb, e.cfg.Now())
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("write frontier: %w", err)
 	}
 	for r, c := range touched {

@@ -70,6 +70,9 @@ type Config struct {
 	// must give the same answer ever after.
 	GroupOf func(hostKey string) string
 
+	// Fleet is set when other processes work on the same crawls.
+	Fleet Fleet
+
 	// Meter hears what metrics count; optional.
 	Meter Meter
 
@@ -156,7 +159,13 @@ func New(cfg Config) *Engine {
 	}
 	e.bufs.New = func() any { b := make([]byte, 0, 64<<10); return &b }
 	e.scans.New = func() any { return new(extract.Scanner) }
+	var held func(string) bool
+	var bits uint16
+	if cfg.Fleet != nil {
+		held, bits = cfg.Fleet.Held, cfg.Fleet.Bits()
+	}
 	e.sched = frontier.New(cfg.Store, frontier.Options{
+		Held: held, WorkerBits: bits,
 		Shards: cfg.Shards, RobotSlots: cfg.RobotSlots, MemoryURLs: cfg.MemoryURLs,
 		ReadyHosts: cfg.ReadyHosts, HalfLife: cfg.HalfLife, Rand: cfg.Rand, Now: cfg.Now,
 		RestartedAt: cfg.RestartedAt, RestartRules: cfg.RestartRules,

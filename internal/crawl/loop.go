@@ -108,7 +108,8 @@ func (e *Engine) worker(ctx context.Context, w frontier.Work, work chan frontier
 // do carries one piece of work through to its record.
 func (e *Engine) do(ctx context.Context, w frontier.Work, fail context.CancelCauseFunc) {
 	if w.Kind == frontier.Load {
-		if err := e.sched.Load(ctx, w, e.cfg.Now); err != nil && ctx.Err() == nil {
+		err := e.patiently(ctx, "read the frontier", func() error { return e.sched.Load(ctx, w, e.cfg.Now) })
+		if err != nil && ctx.Err() == nil {
 			fail(fmt.Errorf("read frontier: %w", err))
 		}
 		e.tokens.give(1)

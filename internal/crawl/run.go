@@ -42,6 +42,9 @@ type Run struct {
 	started time.Time
 	used    atomic.Int64 // pages taken from the budget
 
+	allowance atomic.Int64           // in a fleet: pages this worker may still take
+	shared    atomic.Pointer[Shared] // in a fleet: what all workers report
+
 	hooks     Hooks
 	failures  limits.Failures
 	throttles limits.Throttles
@@ -89,6 +92,9 @@ func (e *Engine) Start(ctx context.Context, spec Spec, hooks Hooks) (*Run, error
 	if err != nil {
 		return nil, err
 	}
+	if e.cfg.Fleet != nil {
+		e.cfg.Fleet.Opened(r)
+	}
 	return r, e.queueSeeds(ctx, r)
 }
 
@@ -126,8 +132,12 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	// holds are kept.
 	old := row.Counters
 	row.Counters = ledger.Counters{Requests: old.Requests, HTTP429: old.HTTP429, Retries: old.Retries, Bytes: old.Bytes}
-	for o, n := range counts {
-		tally(&row.Counters, o, n)
+	if e.cfg.Fleet == nil {
+		for o, n := range counts {
+			tally(&row.Counters, o, n)
+		}
+	} else {
+		row.Counters = ledger.Counters{} // each worker counts its own part
 	}
 	row.Status, row.Reason, row.Ended, row.Updated = ledger.Running, "", time.Time{}, e.cfg.Now()
 	if row.Spec, err = json.Marshal(spec); err != nil {
@@ -143,6 +153,9 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	r.used.Store(row.Counters.Processed)
 	if err := r.findRepeats(ctx); err != nil {
 		return nil, err
+	}
+	if e.cfg.Fleet != nil {
+		e.cfg.Fleet.Opened(r)
 	}
 	// Without a single row it may have been killed before its seeds were
 	// queued; those that were are not queued again.
@@ -174,6 +187,9 @@ func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, hooks Ho
 		}
 	}
 	r.header.Set("User-Agent", spec.UserAgent)
+	if e.cfg.Fleet != nil {
+		r.crawl.Worker = e.cfg.Fleet.Worker()
+	}
 	for _, s := range spec.Seeds {
 		r.seedHosts[weburl.FromCanonical(s).HostKey()] = true
 	}
@@ -201,6 +217,13 @@ func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, hooks Ho
 
 // reserve takes one page from the budget: before the permit, never overshot.
 func (r *Run) reserve() bool {
+	if r.e.cfg.Fleet != nil && r.Spec.MaxURLs > 0 {
+		if r.Unused(1) == 0 {
+			return false // until the fleet allows more
+		}
+		r.used.Add(1)
+		return true
+	}
 	if r.Spec.MaxURLs <= 0 {
 		r.used.Add(1)
 		return true
@@ -220,6 +243,9 @@ func (r *Run) reserve() bool {
 func (r *Run) budgetLeft() int64 {
 	if r.Spec.MaxURLs <= 0 {
 		return 1 << 62
+	}
+	if r.e.cfg.Fleet != nil {
+		return r.Spec.MaxURLs
 	}
 	return max(r.Spec.MaxURLs-r.used.Load(), 1)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -83,8 +84,16 @@ const (
 )
 
 // hop makes the request of a permit. It blocks for as long as the answer
-// takes; no lock and no other host waits for it.
-func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
+// takes; no lock and no other host waits for it. An answer that crashes the
+// client or a decoder fails alone.
+func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) (h *Hop) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("a request crashed and its URL was set aside", "crawl", r.ID, "host", w.Permit.Group, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			h.Ended, h.Err = e.cfg.Now(), &fetch.Error{Outcome: outcome.Poison, Op: "request", Err: errors.New("the answer crashed the client")}
+		}
+	}()
+	h = &Hop{Started: e.cfg.Now()}
 	req := &fetch.Request{
 		Header:  r.header,
 		MaxBody: r.Spec.MaxBody,
@@ -120,7 +129,6 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 		req.Header = req.Header.Clone()
 		req.Header.Set("Authorization", auth)
 	}
-	h := &Hop{Started: e.cfg.Now()}
 	resp, err := e.cfg.Fetcher.Do(ctx, req)
 	if err != nil {
 		h.fail(err)
@@ -128,6 +136,7 @@ func (e *Engine) hop(ctx context.Context, r *Run, w *frontier.Work) *Hop {
 		h.Ended = e.cfg.Now()
 		return h
 	}
+	defer resp.Close()
 	h.Status, h.Header, h.Private = resp.Status, resp.Header, resp.Private
 	if !resp.Private {
 		r.notePublic(host)

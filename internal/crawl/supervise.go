@@ -44,33 +44,41 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 	}
 	soon, sooner := r.budgetTimers()
 	end := stopRequest{}
-	stopping := false
+	stopping, since := false, time.Time{}
+	hold := func(cut bool) {
+		r.e.sched.Pause(r.fc)
+		if r.e.cfg.Fleet != nil {
+			r.e.cfg.Fleet.Hold(r, cut)
+		}
+	}
 	begin := func(s stopRequest) {
 		if stopping {
 			return
 		}
-		stopping, end = true, s
+		stopping, end, since = true, s, r.e.cfg.Now()
 		r.e.log.Info(s.reason)
 		if s.now {
-			r.e.sched.Pause(r.fc)
+			hold(true)
 			r.cancel()
 			end.grace = 1
 		} else if s.grace > 0 {
-			r.e.sched.Pause(r.fc)
+			hold(false)
 			grace = time.After(s.grace)
 		}
 	}
 	for {
 		r.warnBudgets()
-		if !stopping && r.fc.Exhausted() {
+		if !stopping && r.exhausted() {
 			return r.finish(ctx, stopRequest{status: ledger.Completed, reason: "Nothing left to crawl"})
 		}
 		if !stopping && r.limitReached() {
 			retry = time.After(retryGrace)
 			begin(r.pageLimit())
 		}
-		if stopping && !r.fc.InHand() && (end.grace > 0 || r.fc.Retrying() == 0) {
-			return r.finish(ctx, end)
+		if stopping {
+			if busy, retrying := r.inHand(since); !busy && (end.grace > 0 || retrying == 0) {
+				return r.finish(ctx, end)
+			}
 		}
 		select {
 		case <-r.poke:
@@ -82,14 +90,15 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 			begin(r.timeLimit())
 		case s := <-r.stop:
 			if stopping && s.grace > 0 && end.grace == 0 {
-				r.e.sched.Pause(r.fc)
+				hold(false)
 				end.grace, grace = s.grace, time.After(s.grace)
 			}
 			begin(s)
 		case <-retry:
-			r.e.sched.Pause(r.fc)
+			hold(false)
 			end.grace = Grace
 		case <-grace:
+			hold(true)
 			r.cancel()
 		case <-ctx.Done():
 			return r.finish(context.WithoutCancel(ctx), stopRequest{status: ledger.Running, reason: context.Cause(ctx).Error()})
@@ -102,6 +111,10 @@ func (r *Run) limitReached() bool {
 	if r.Spec.MaxURLs <= 0 {
 		return false
 	}
+	if r.e.cfg.Fleet != nil {
+		s := r.shared.Load()
+		return s != nil && s.Spent >= r.Spec.MaxURLs && s.Unused == 0 && s.Pending > s.Parked+s.InHand+s.Retrying
+	}
 	if r.fc.Spent() {
 		return true
 	}
@@ -111,6 +124,11 @@ func (r *Run) limitReached() bool {
 // finish writes the end down and lets go of the crawl.
 func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	e, status, reason := r.e, end.status, end.reason
+	if e.cfg.Fleet != nil {
+		if err := e.cfg.Fleet.Ended(ctx, r); err != nil {
+			return Summary{}, err
+		}
+	}
 	parkedURLs := r.fc.Parked()
 	if err := e.writeParked(ctx, r); err != nil {
 		return Summary{}, err
@@ -123,9 +141,24 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	}
 	row := r.crawl
 	r.mu.Unlock()
+	remaining, spent := r.fc.Pending()-parkedURLs, r.used.Load()
+	if s := r.shared.Load(); e.cfg.Fleet != nil && s != nil {
+		parkedURLs = s.Parked
+		remaining, spent = s.Pending-s.Parked, s.Spent-s.Unused
+	}
+	if e.cfg.Fleet != nil {
+		var err error
+		if row.Counters, err = r.truth(ctx); err != nil {
+			return Summary{}, err
+		}
+		row.Worker = "" // the crawl's own row, for all of them
+		if r.Spec.MaxURLs <= 0 {
+			spent = row.Counters.Processed
+		}
+	}
 	sum := Summary{
-		Crawl: r.ID, Status: status, Reason: reason, Counters: row.Counters, Spent: r.used.Load(),
-		Remaining: r.fc.Pending() - parkedURLs, ParkedURLs: parkedURLs, Duration: now.Sub(row.Started),
+		Crawl: r.ID, Status: status, Reason: reason, Counters: row.Counters, Spent: spent,
+		Remaining: remaining, ParkedURLs: parkedURLs, Duration: now.Sub(row.Started),
 	}
 	b := &ledger.Batch{Crawls: []ledger.Crawl{row}}
 	if end.budget != "" {

@@ -37,6 +37,8 @@
 //	loading  the store is being asked for its window, clocks or robots copy
 //	robots   all it could do waits for a robots.txt that is being fetched
 //	slots    its robots.txt is to be fetched, and all robots slots are taken
+//	lease    it has work, but its lease may have passed to another worker, or
+//	         it is being given back
 //	share    its tenant has as many workers in hand as are its share while
 //	         others want theirs
 //	parked   ten failures in a row; keeps its URLs, makes no requests

@@ -17,10 +17,11 @@ const (
 	robotsWait
 	slotsWait
 	shareWait
+	leaseWait
 	parked
 )
 
-var stateNames = [...]string{"idle", "queued", "busy", "loading", "robots", "slots", "share", "parked"}
+var stateNames = [...]string{"idle", "queued", "busy", "loading", "robots", "slots", "share", "lease", "parked"}
 
 func (s groupState) String() string { return stateNames[s] }
 
@@ -38,10 +39,13 @@ type group struct {
 	inFlight int
 	starting int // granted, not on the wire yet
 	loaded   bool
-	loads    int  // loads under way
-	stalled  bool // enough entries wait for robots.txt; take no more
-	wantSlot bool // a robots fetch found all slots taken
-	inShares bool // listed among those that wait for a tenant's share
+	loads    int       // loads under way
+	stalled  bool      // enough entries wait for robots.txt; take no more
+	wantSlot bool      // a robots fetch found all slots taken
+	taken    time.Time // when it was leased; zero if it was not
+	draining bool      // is to be given back: no more requests
+	detached bool      // is somebody else's; only permits still point here
+	inShares bool      // listed among those that wait for a tenant's share
 	dirty    bool
 	changed  bool
 

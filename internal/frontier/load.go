@@ -10,6 +10,7 @@ import (
 
 // loadRequest is a question to the store, asked without holding any lock.
 type loadRequest struct {
+	g      *group // who asks; another group of the same name has no use for the answer
 	group  string
 	clocks bool   // the group is new to memory
 	origin string // its robots.txt copy
@@ -23,7 +24,7 @@ func (sh *shard) startLoad(g *group, q *queue, now time.Time) Work {
 	q.loading = true
 	g.loads++
 	n := sh.limit(g, now)
-	return Work{Kind: Load, load: loadRequest{group: g.key, crawl: q.crawl, after: q.bound, n: n}}
+	return Work{Kind: Load, load: loadRequest{g: g, group: g.key, crawl: q.crawl, after: q.bound, n: n}}
 }
 
 // limit is the window size of the group's queues: by its pace, and small when
@@ -45,13 +46,16 @@ func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) erro
 	sh := s.shardOf(l.group)
 	switch {
 	case l.clocks:
-		st, err := s.readClocks(ctx, l.group, now())
+		st, err := s.readClocks(ctx, l.group, now(), l.g.taken)
 		if err != nil {
 			return err
 		}
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
-		g := sh.group(l.group)
+		g := l.g
+		if g.detached {
+			return nil
+		}
 		g.clocks, g.loaded = st, true
 		g.loads--
 		sh.file(g, now())
@@ -68,7 +72,9 @@ func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) erro
 		}
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
-		sh.loadedRobots(sh.group(l.group), l, c, now())
+		if !l.g.detached {
+			sh.loadedRobots(l.g, l, c, now())
+		}
 	default:
 		read, err := s.store.Window(ctx, l.group, l.crawl.ID, l.after, l.n, nil)
 		if err != nil {
@@ -78,7 +84,10 @@ func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) erro
 		defer s.commits.RUnlock()
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
-		g := sh.group(l.group)
+		g := l.g
+		if g.detached {
+			return nil
+		}
 		g.loads--
 		q := g.find(l.crawl.ID)
 		if q == nil || q.crawl != l.crawl { // the crawl was closed meanwhile
@@ -113,7 +122,7 @@ func (sh *shard) loadedRobots(g *group, l loadRequest, c *RobotsCopy, now time.T
 
 // readClocks finds what is known of a group's pace: the store's note, else
 // what the ledger learned in earlier crawls.
-func (s *Scheduler) readClocks(ctx context.Context, group string, now time.Time) (politeness.State, error) {
+func (s *Scheduler) readClocks(ctx context.Context, group string, now, taken time.Time) (politeness.State, error) {
 	st, noted, err := ReadClocks(ctx, s.store, group)
 	if err != nil {
 		return st, err
@@ -129,8 +138,14 @@ func (s *Scheduler) readClocks(ctx context.Context, group string, now time.Time)
 	if s.opt.Remembered != nil {
 		s.opt.Remembered(group, stored, st)
 	}
-	if !s.opt.RestartedAt.IsZero() {
-		st.AfterRestart(s.opt.RestartedAt, s.opt.RestartRules, s.rnd())
+	// The last request's start may not have been written: by the process
+	// before this one, or by the worker that held the group before.
+	since := s.opt.RestartedAt
+	if taken.After(since) {
+		since = taken
+	}
+	if !since.IsZero() {
+		st.AfterRestart(since, s.opt.RestartRules, s.rnd())
 	}
 	if st.Failures >= politeness.ParkAfter { // a restart gives a parked host one more try
 		st.Failures = politeness.ParkAfter - 1
@@ -190,7 +205,7 @@ func (s *Scheduler) loadDormant(ctx context.Context, sh *shard, now func() time.
 // has ever heard of, and only a look at all of it counts right.
 func (sh *shard) staysDormant(group string, c *Crawl) bool {
 	g := sh.groups[group]
-	if g != nil && g.find(c.ID) != nil {
+	if sh.leases != nil || g != nil && g.find(c.ID) != nil {
 		return false
 	}
 	return sh.dormant > 0 || g == nil && sh.active >= sh.hostLimit()
@@ -198,7 +213,7 @@ func (sh *shard) staysDormant(group string, c *Crawl) bool {
 
 // adopt takes a queue that the store has into memory, or counts it as dormant.
 func (sh *shard) adopt(c *Crawl, q Queue, now time.Time) {
-	if sh.groups[q.Group] == nil && sh.active >= sh.hostLimit() {
+	if sh.leases == nil && sh.groups[q.Group] == nil && sh.active >= sh.hostLimit() {
 		sh.dormant += q.Count
 		return
 	}

@@ -40,7 +40,7 @@ func (m *memStore) Commit(_ context.Context, b *Batch) ([]Entry, error) {
 	}
 	var added []Entry
 	for _, e := range b.Add {
-		mark := Mark{e.Crawl, e.Fingerprint()}
+		mark := Mark{Crawl: e.Crawl, FP: e.Fingerprint()}
 		if m.seen[mark]++; m.seen[mark] > 1 && !e.Again {
 			continue
 		}
@@ -52,7 +52,7 @@ func (m *memStore) Commit(_ context.Context, b *Batch) ([]Entry, error) {
 		added = append(added, e)
 	}
 	for _, mk := range b.Mark {
-		m.seen[mk]++
+		m.seen[Mark{Crawl: mk.Crawl, FP: mk.FP}]++
 	}
 	for _, e := range b.Update {
 		k := queueKey{e.Crawl, e.Group}
@@ -76,13 +76,13 @@ func (m *memStore) Commit(_ context.Context, b *Batch) ([]Entry, error) {
 func (m *memStore) Seen(c CrawlID, fp weburl.Fingerprint) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.seen[Mark{c, fp}] > 0
+	return m.seen[Mark{Crawl: c, FP: fp}] > 0
 }
 
 func (m *memStore) InLinks(c CrawlID, fp weburl.Fingerprint) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.seen[Mark{c, fp}]
+	return m.seen[Mark{Crawl: c, FP: fp}]
 }
 
 func (m *memStore) Window(_ context.Context, group string, c CrawlID, after Pos, n int, dst []Entry) ([]Entry, error) {

@@ -34,6 +34,7 @@ type queue struct {
 	held    int                 // set aside until their robots.txt is known
 
 	loading bool
+	stale   bool                // what is being read was asked for before the window was given back
 	during  []Entry             // committed while loading
 	acked   map[uint64]struct{} // acknowledged while loading
 }
@@ -161,6 +162,10 @@ func (q *queue) add(e Entry, limit int) {
 // fill takes what a load read behind bound.
 func (q *queue) fill(read []Entry, atEnd bool, now time.Time, inLinks func(*Entry) int) {
 	q.loading = false
+	if q.stale { // the next load reads from the beginning
+		q.stale, q.during, q.acked = false, nil, nil
+		return
+	}
 	back := q.returned()
 	known := make(map[uint64]struct{}, len(read))
 	for i := range read {

@@ -26,9 +26,15 @@ func (s *Scheduler) shardOf(group string) *shard {
 	if len(s.shards) == 1 {
 		return s.shards[0]
 	}
+	return s.shards[Rendezvous(DomainOfGroup(group), s.names)]
+}
+
+// DomainOfGroup is the registrable domain of a group that is a host key, and
+// of any other group its name.
+func DomainOfGroup(group string) string {
 	host := group
 	if i := strings.LastIndexByte(host, ':'); i > 0 && !strings.HasSuffix(host, "]") {
 		host = host[:i]
 	}
-	return s.shards[Rendezvous(weburl.DomainOf(host), s.names)]
+	return weburl.DomainOf(host)
 }

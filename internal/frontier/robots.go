@@ -195,7 +195,7 @@ func (sh *shard) askRobots(g *group, o *origin, c *Crawl, now time.Time) (Work, 
 	case originUnknown:
 		o.state = originFetching
 		g.loads++
-		return Work{Kind: Load, load: loadRequest{group: g.key, origin: o.name, crawl: c}}, go_
+		return Work{Kind: Load, load: loadRequest{g: g, group: g.key, origin: o.name, crawl: c}}, go_
 	case originMissing:
 		sh.task(g, o, c, now)
 	}

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +27,15 @@ type Options struct {
 
 	// RestartRules give the base gap owed after a restart.
 	RestartRules politeness.Rules
+
+	// Held reports whether a group's lease is safe to act on at this very
+	// moment; nil if there are no leases because everything is ours. It is
+	// asked before each grant and again before the request is written, under
+	// the shard's lock.
+	Held func(group string) bool
+
+	// WorkerBits tell the permits of processes apart that share a ledger.
+	WorkerBits uint16
 
 	// Knowledge returns what earlier crawls learned about a group.
 	Knowledge func(ctx context.Context, group string) (politeness.State, error)
@@ -82,8 +92,6 @@ func New(store Store, opt Options) *Scheduler {
 	for _, sh := range s.shards {
 		sh.evictAt = max(opt.IdleHosts/len(s.shards), 1)
 	}
-	// Permit IDs must not repeat in a ledger over restarts.
-	s.permits.Store(uint64(opt.Now().UnixMicro()))
 	s.robotSlots.Store(int64(opt.RobotSlots))
 	return s
 }
@@ -110,6 +118,9 @@ func (s *Scheduler) Open(ctx context.Context, c *Crawl, now time.Time) error {
 	s.mu.Lock()
 	s.crawls[c.ID] = c
 	s.mu.Unlock()
+	if s.opt.Held != nil {
+		return nil // its work comes with the leases
+	}
 	s.commits.RLock()
 	defer s.commits.RUnlock()
 	return s.store.Queues(ctx, c.ID, func(q Queue) error {
@@ -138,6 +149,13 @@ func (s *Scheduler) Unpause(c *Crawl, now time.Time) {
 			}
 		}
 		sh.mu.Unlock()
+	}
+}
+
+// Unspend lets a crawl take pages from its budget again: there are more.
+func (s *Scheduler) Unspend(c *Crawl, now time.Time) {
+	if c.spent.CompareAndSwap(true, false) && !c.paused.Load() {
+		s.Unpause(c, now)
 	}
 }
 
@@ -197,7 +215,7 @@ func (s *Scheduler) Confirm(p *Permit, now time.Time) bool {
 	sh := s.shardOf(p.Group)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return !p.released && p.g.state != parked && !p.g.clocks.BlockedUntil.After(now)
+	return !p.released && !p.g.detached && p.g.state != parked && !p.g.clocks.BlockedUntil.After(now) && sh.held(p.g)
 }
 
 // OnWire notes when the permit's request was written: from there the next gap
@@ -209,7 +227,7 @@ func (s *Scheduler) OnWire(p *Permit, at time.Time) {
 	sh := s.shardOf(p.Group)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if p.onWire || p.released {
+	if p.onWire || p.released || p.g.detached {
 		return
 	}
 	p.onWire = true
@@ -243,6 +261,11 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 	}
 	v := g.clocks.Finished(now, p.Crawl.Rules, a, s.rnd())
 	p.GrantedBefore = s.permits.Load()
+	if g.detached { // somebody else's by now: what it learned is refused
+		sh.mu.Unlock()
+		s.afterRelease(p)
+		return v
+	}
 	sh.markDirty(g)
 	sh.markChanged(g)
 	switch {
@@ -253,12 +276,17 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 	}
 	sh.file(g, now)
 	sh.mu.Unlock()
+	s.afterRelease(p)
+	return v
+}
+
+// afterRelease hands on what the permit held besides its host.
+func (s *Scheduler) afterRelease(p *Permit) {
 	if p.Robots {
 		s.robotSlots.Add(1)
 	}
 	s.offerSlots() // freed here, or not used by a host that was parked meanwhile
 	s.offerShare(p.Crawl.Share)
-	return v
 }
 
 func (sh *shard) park(g *group) {
@@ -288,17 +316,21 @@ func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entr
 	s.commits.Lock()
 	defer s.commits.Unlock()
 	s.unwritten = append(s.unwritten, s.takeNotes()...)
-	b.Notes = append(b.Notes, s.unwritten...)
-	added, err := s.store.Commit(ctx, b)
-	if err != nil {
+	whole := *b // a commit that is repeated takes the notes of the last time once
+	whole.Notes = append(slices.Clip(b.Notes), s.unwritten...)
+	added, err := s.store.Commit(ctx, &whole)
+	var fenced *FencedError
+	if err != nil && !errors.As(err, &fenced) {
 		return nil, err // the notes go with the next commit
 	}
 	s.unwritten = nil
 	for _, e := range added {
 		if c := s.crawl(e.Crawl); c != nil {
-			c.pending.Add(1)
 			s.announce(c, e, now)
 		}
+	}
+	if fenced != nil {
+		s.Drop(fenced.Groups, now)
 	}
 	for i := range b.Update {
 		s.settle(b.Update[i].Ref(), &b.Update[i], now)
@@ -313,6 +345,10 @@ func (s *Scheduler) announce(c *Crawl, e Entry, now time.Time) {
 	sh := s.shardOf(e.Group)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if sh.leases != nil && !sh.leases[e.Group] {
+		return // whoever holds the group hears of it from the store
+	}
+	c.pending.Add(1)
 	if sh.staysDormant(e.Group, c) {
 		sh.dormant++
 		return

@@ -13,6 +13,7 @@ type shard struct {
 	mu sync.Mutex
 
 	groups  map[string]*group
+	leases  map[string]bool // groups that are ours; nil: all are
 	ready   readyHeap
 	seq     uint64
 	slots   []*group // waiting for a robots slot
@@ -30,7 +31,11 @@ type shard struct {
 }
 
 func newShard(s *Scheduler) *shard {
-	return &shard{s: s, groups: make(map[string]*group), wake: make(chan struct{}, 1)}
+	sh := &shard{s: s, groups: make(map[string]*group), wake: make(chan struct{}, 1)}
+	if s.opt.Held != nil {
+		sh.leases = make(map[string]bool)
+	}
+	return sh
 }
 
 func (sh *shard) signal() {
@@ -108,6 +113,8 @@ func (sh *shard) file(g *group, now time.Time) {
 		}
 	case work && g.starting > 0 && g.paced():
 		sh.setState(g, busy)
+	case work && (g.draining || !sh.held(g)):
+		sh.setState(g, leaseWait)
 	case work:
 		if ready, _ := g.clocks.ReadyAt(); ready.After(at) {
 			at = ready
@@ -158,7 +165,10 @@ func (sh *shard) setState(g *group, st groupState) {
 func (sh *shard) serve(g *group, now time.Time) (Work, bool) {
 	if !g.loaded {
 		g.loads++
-		return Work{Kind: Load, load: loadRequest{group: g.key, clocks: true}}, true
+		return Work{Kind: Load, load: loadRequest{g: g, group: g.key, clocks: true}}, true
+	}
+	if g.draining || !sh.held(g) {
+		return Work{}, false
 	}
 	if ready, _ := g.clocks.ReadyAt(); ready.After(now) {
 		if q := g.refusable(now); q != nil {
@@ -273,7 +283,7 @@ func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, con
 func (sh *shard) grant(g *group, c *Crawl, now time.Time) *Permit {
 	gap, why := g.gap(c, sh.s.rnd())
 	p := &Permit{
-		ID: sh.s.permits.Add(1), Crawl: c, Group: g.key,
+		ID: sh.s.permit(now), Crawl: c, Group: g.key,
 		Owed: g.lastGap, OwedWhy: g.lastWhy,
 		InFlight: g.inFlight + 1, Cap: g.clocks.Cap(c.Rules),
 		Granted: now, g: g, gap: gap, unpaced: !g.paced() && gap == 0,
@@ -300,7 +310,7 @@ func (sh *shard) evict() {
 			continue
 		}
 		seen[g] = true
-		if g.dirty || g.changed || g.holdsWork() || g.clocks.OwesWait(now) {
+		if sh.leases[g.key] || g.dirty || g.changed || g.holdsWork() || g.clocks.OwesWait(now) {
 			kept = append(kept, g)
 			continue
 		}

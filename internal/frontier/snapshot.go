@@ -163,6 +163,8 @@ func (g *group) view(now time.Time) HostView {
 		v.State, v.Reason, v.kind = "waiting", "robots.txt is being fetched", "robots"
 	case slotsWait:
 		v.State, v.Reason, v.kind = "waiting", "all robots.txt fetch slots are taken", "robots_slots"
+	case leaseWait:
+		v.State, v.Reason, v.kind = "waiting", "its lease is not safe to act on", "lease"
 	case shareWait:
 		v.State, v.Reason, v.kind = "waiting", "its share of the workers is in use", "share"
 	default:

@@ -16,10 +16,13 @@ type Ref struct {
 // Ref names the entry for an acknowledgement.
 func (e *Entry) Ref() Ref { return Ref{e.Crawl, e.Group, e.Pos()} }
 
-// Mark is a URL to remember as seen without queueing it.
+// Mark is a URL to remember as seen without queueing it. Host is the URL's
+// host key: a store of several shards keeps the mark where the URL belongs, and
+// everywhere, at that price, if Host is empty.
 type Mark struct {
 	Crawl CrawlID
 	FP    weburl.Fingerprint
+	Host  string
 }
 
 // Note is a small durable fact about a group: its clocks, a robots.txt copy.
@@ -30,7 +33,7 @@ type Note struct {
 	Value []byte
 }
 
-// Batch is what one Commit applies: all of it or nothing.
+// Batch is what one Commit applies.
 type Batch struct {
 	Add    []Entry // queued if (Crawl, URL) was not seen before, or Again is set; ID is ignored
 	Mark   []Mark  // seen, not queued
@@ -49,9 +52,10 @@ type Queue struct {
 // Store is the durable half of the frontier. It is safe for concurrent use.
 //
 // What every implementation promises (frontiertest proves it):
-//   - Commit is atomic and durable when it returns nil. After an error the
-//     batch is either wholly there or wholly absent, and committing it again
-//     is safe: nothing is queued twice, nothing acknowledged comes back.
+//   - Commit is durable when it returns nil. After an error any part of the
+//     batch may be there, but what it adds comes before what it acknowledges,
+//     and committing it again is safe: nothing is queued twice, nothing
+//     acknowledged comes back.
 //   - A URL is queued at most once per crawl, for the life of the crawl,
 //     whatever the number of concurrent Commits that offer it.
 //   - Seen never answers true for a URL that was not seen. It may answer

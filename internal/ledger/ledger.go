@@ -64,6 +64,11 @@ type Crawl struct {
 	Ended    time.Time // zero while it runs
 	Updated  time.Time
 	Counters Counters
+
+	// Worker is set when a row is only one worker's part of a crawl: then its
+	// counters are that part's, and nothing else of it is stored. Reading a
+	// crawl adds the parts up.
+	Worker string
 }
 
 // Counters of a crawl; always O(1) to keep.

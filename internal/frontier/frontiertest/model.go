@@ -25,7 +25,7 @@ func runModel(t *testing.T, su *suite) {
 	rapid.Check(t, func(rt *rapid.T) {
 		walk++
 		m := &model{
-			t: rt, s: s, base: frontier.CrawlID(100 * walk), walk: walk,
+			t: rt, su: su, s: s, lastID: map[string]uint64{}, base: frontier.CrawlID(100 * walk), walk: walk,
 			open: map[frontier.CrawlID]bool{}, seen: map[seenKey]bool{},
 			queued: map[frontier.Ref]frontier.Entry{}, notes: map[[2]string][]byte{},
 		}
@@ -62,6 +62,7 @@ type seenKey struct {
 
 type model struct {
 	t    *rapid.T
+	su   *suite
 	s    frontier.Store
 	base frontier.CrawlID
 	walk int
@@ -71,7 +72,7 @@ type model struct {
 	queued map[frontier.Ref]frontier.Entry
 	gone   []frontier.Entry
 	notes  map[[2]string][]byte
-	lastID uint64
+	lastID map[string]uint64
 	step   int
 }
 
@@ -160,10 +161,11 @@ func (m *model) commit(rt *rapid.T) {
 		rt.Fatalf("added %v, want %v", urls(added), urls(want))
 	}
 	for i, e := range added {
-		if e.ID <= m.lastID {
-			rt.Fatalf("ID %d after %d", e.ID, m.lastID)
+		clock := m.su.clockOf(&e)
+		if e.ID <= m.lastID[clock] {
+			rt.Fatalf("ID %d after %d", e.ID, m.lastID[clock])
 		}
-		m.lastID = e.ID
+		m.lastID[clock] = e.ID
 		want[i].ID = e.ID
 		if d := diff(e, want[i]); d != "" {
 			rt.Fatalf("added entry differs (-want +got):\n%s", d)

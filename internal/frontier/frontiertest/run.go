@@ -22,6 +22,11 @@ func WithReopen(reopen func(t testing.TB, s frontier.Store) frontier.Store) Opti
 	return func(su *suite) { su.reopen = reopen }
 }
 
+// WithFailures is for a store whose calls fail inside and are repeated: then
+// an entry may have the ID of a first attempt and another, earlier in the
+// batch, that of a second. IDs ascend in each queue all the same.
+func WithFailures() Option { return func(su *suite) { su.failures = true } }
+
 // Run checks a store. open returns an empty one; Run closes it.
 func Run(t *testing.T, open func(t testing.TB) frontier.Store, opts ...Option) {
 	su := &suite{open: open}
@@ -65,6 +70,16 @@ func Run(t *testing.T, open func(t testing.TB) frontier.Store, opts ...Option) {
 type suite struct {
 	open   func(testing.TB) frontier.Store
 	reopen func(testing.TB, frontier.Store) frontier.Store
+
+	failures bool
+}
+
+// clockOf names the series in which an entry's ID ascends.
+func (su *suite) clockOf(e *frontier.Entry) string {
+	if su.failures {
+		return fmt.Sprintf("%d %s", e.Crawl, e.Group)
+	}
+	return ""
 }
 
 type check struct {

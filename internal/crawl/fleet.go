@@ -1,0 +1,241 @@
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"tiptoe/internal/ledger"
+	"tiptoe/internal/outcome"
+)
+
+// Fleet is what an engine needs of the others when many processes work on the
+// same crawls. A process alone has none.
+//
+// Every worker runs the same steps over the groups it has leased. One of them
+// supervises a crawl: it alone decides that it has ended, from what all of
+// them report (Shared). The others have joined it.
+type Fleet interface {
+	Worker() string                          // this process's name, new at each start
+	Bits() uint16                            // tells its permits from the others'
+	Held(group string) bool                  // a lease is safe to act on right now
+	Opened(r *Run)                           // a crawl that this process supervises is open
+	Hold(r *Run, cut bool)                   // nobody may begin a request for it; cut: nor end one
+	Trouble(what string)                     // a store does not answer; empty: it does again
+	Ended(ctx context.Context, r *Run) error // it is over: returns when nobody works for it
+}
+
+// Shared is a crawl as all workers together see it.
+type Shared struct {
+	At       time.Time
+	Workers  int
+	Pending  int64 // URLs that are not done
+	Settled  bool  // Pending was true at one instant, and nothing has moved since the look before
+	Parked   int64
+	InHand   int64
+	Retrying int64
+	Spent    int64 // pages taken from the budget
+	Unused   int64 // of those, pages that nobody has used yet
+	Hungry   bool  // somebody wants pages
+	Counters ledger.Counters
+	Classes  [6]int64
+	Rate     float64
+}
+
+// SetShared brings the supervisor what all workers report.
+func (r *Run) SetShared(s *Shared) {
+	r.shared.Store(s)
+	r.nudge()
+}
+
+// Join opens a crawl that another process supervises, to work for it.
+func (e *Engine) Join(ctx context.Context, row ledger.Crawl) (*Run, error) {
+	var spec Spec
+	if err := json.Unmarshal(row.Spec, &spec); err != nil {
+		return nil, fmt.Errorf("read settings of crawl %d: %w", row.ID, err)
+	}
+	row.Counters = ledger.Counters{}
+	return e.open(ctx, row, spec, Hooks{})
+}
+
+// Leave ends this worker's part in a crawl: what is in flight has its grace,
+// unless it is cut, and what is known of parked hosts is written down.
+func (r *Run) Leave(ctx context.Context, cut bool) error {
+	e := r.e
+	e.sched.Pause(r.fc)
+	if cut {
+		r.cancel()
+	}
+	grace := time.NewTimer(Grace)
+	defer grace.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for r.fc.InHand() {
+		select {
+		case <-r.poke:
+		case <-tick.C:
+		case <-grace.C:
+			r.cancel()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := e.writeParked(ctx, r); err != nil {
+		return err
+	}
+	now := e.cfg.Now()
+	if err := e.cfg.Ledger.Commit(ctx, &ledger.Batch{Crawls: []ledger.Crawl{r.rowWith(new(ledger.Counters), now)}}); err != nil {
+		return err
+	}
+	e.sched.Close(r.fc, now)
+	r.cancel()
+	e.mu.Lock()
+	delete(e.runs, r.fc.ID)
+	e.mu.Unlock()
+	return nil
+}
+
+// Hold stops new requests of the crawl in this process; Go goes on.
+func (r *Run) Hold(cut bool) {
+	r.e.sched.Pause(r.fc)
+	if cut {
+		r.cancel()
+	}
+}
+
+// Allow lets this worker take n more pages of the crawl's budget.
+func (r *Run) Allow(n int64) {
+	if n <= 0 {
+		return
+	}
+	r.allowance.Add(n)
+	r.e.sched.Unspend(r.fc, r.e.cfg.Now())
+}
+
+// Unused takes back up to n pages that were allowed and not used.
+func (r *Run) Unused(n int64) int64 {
+	for {
+		have := r.allowance.Load()
+		take := min(n, have)
+		if take <= 0 {
+			return 0
+		}
+		if r.allowance.CompareAndSwap(have, have-take) {
+			return take
+		}
+	}
+}
+
+// Part is this worker's part of a crawl.
+type Part struct {
+	Hosts     int
+	Pending   int64 // in groups held here
+	Parked    int64
+	InHand    int64
+	Retrying  int64
+	Allowance int64
+	Hungry    bool // the allowance is used up and somebody wants more
+	Capped    bool // the crawl has a page budget
+	Counters  ledger.Counters
+	Classes   [6]int64
+	Rate      float64
+}
+
+// Part looks at it.
+func (r *Run) Part() Part {
+	now := r.e.cfg.Now()
+	p := Part{Pending: r.fc.Pending(), Parked: r.fc.Parked(), InHand: r.fc.Taken() + r.fc.InFlight(), Retrying: r.fc.Retrying(),
+		Allowance: r.allowance.Load(), Hungry: r.fc.Spent(), Capped: r.Spec.MaxURLs > 0}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rate.sample(now)
+	p.Counters, p.Classes, p.Rate = r.crawl.Counters, r.classes, r.rate.perSec
+	return p
+}
+
+// exhausted reports that nothing is left that could be fetched.
+func (r *Run) exhausted() bool {
+	if r.e.cfg.Fleet == nil {
+		return r.fc.Exhausted()
+	}
+	s := r.shared.Load()
+	return s != nil && s.Settled && s.Pending == s.Parked && s.InHand == 0
+}
+
+// inHand reports whether somebody still works for the crawl, as was seen after
+// the stop began.
+func (r *Run) inHand(since time.Time) (busy bool, retrying int64) {
+	if r.e.cfg.Fleet == nil {
+		return r.fc.InHand(), r.fc.Retrying()
+	}
+	s := r.shared.Load()
+	if s == nil || !s.At.After(since) {
+		return true, 1
+	}
+	return s.InHand > 0 || r.fc.InHand(), s.Retrying
+}
+
+// truth counts a crawl from its rows: of what many workers counted, pages that
+// were fetched twice around a crash are counted twice.
+func (r *Run) truth(ctx context.Context) (ledger.Counters, error) {
+	counts, err := r.e.cfg.Ledger.PageCounts(ctx, r.ID)
+	if err != nil {
+		return ledger.Counters{}, err
+	}
+	c := countersOf(counts)
+	t, ok := r.e.cfg.Ledger.(interface {
+		Totals(ctx context.Context, crawl int64) (ledger.Totals, error)
+	})
+	if ok {
+		sum, err := t.Totals(ctx, r.ID)
+		if err != nil {
+			return c, err
+		}
+		c.Requests, c.HTTP429, c.Retries, c.Bytes = sum.Requests, sum.HTTP429, sum.Retries, sum.Bytes
+	}
+	return c, nil
+}
+
+func countersOf(counts map[outcome.Outcome]int64) (c ledger.Counters) {
+	for o, n := range counts {
+		tally(&c, o, n)
+	}
+	return c
+}
+
+// Processed counts the pages that have a row: what a budget is recounted from.
+func (e *Engine) Processed(ctx context.Context, crawl int64) (int64, error) {
+	counts, err := e.cfg.Ledger.PageCounts(ctx, crawl)
+	return countersOf(counts).Processed, err
+}
+
+// patiently repeats a step until it succeeds or ctx ends. A process alone
+// fails at once: its disk will not come back. In a fleet a store may be away
+// for a while; meanwhile leases expire and nothing is fetched.
+func (e *Engine) patiently(ctx context.Context, what string, step func() error) error {
+	wait := 100 * time.Millisecond
+	for failed := false; ; failed = true {
+		err := step()
+		if err == nil {
+			if failed {
+				e.cfg.Fleet.Trouble("")
+				e.log.Info("it answers again", "step", what)
+			}
+			return nil
+		}
+		if e.cfg.Fleet == nil || ctx.Err() != nil {
+			return err
+		}
+		if !failed {
+			e.log.Warn("waiting for a store that does not answer; nothing is lost", "step", what, "error", err)
+		}
+		e.cfg.Fleet.Trouble(what + ": " + err.Error())
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+		wait = min(wait*2, 2*time.Second)
+	}
+}

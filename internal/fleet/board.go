@@ -1,0 +1,69 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
+)
+
+// Board is where the workers of a fleet meet, beside the frontier itself: who
+// is there, which crawls are on, how many pages each may still take. One
+// store implements it together with frontier.Leases. All of it can be lost
+// without losing work: crawls are announced again by whoever supervises them,
+// budgets are counted again from the ledger.
+type Board interface {
+	frontier.Leases
+
+	// Claim leases one group by name, with or without work in it, if nobody
+	// else holds it.
+	Claim(ctx context.Context, worker string, ttl time.Duration, group string) (l frontier.Lease, ok bool, err error)
+
+	// Announce puts a crawl on the board or changes how it is doing; it stays
+	// until it is withdrawn. Acquire offers no work of a crawl that is held.
+	Announce(ctx context.Context, c Crawl) error
+	Withdraw(ctx context.Context, crawl int64) error
+	Crawls(ctx context.Context) ([]Crawl, error)
+
+	// Spend takes up to n pages of a crawl's budget for a worker; fewer, or
+	// none, if no more are left. A negative n gives pages back. A crawl with
+	// no cap has any number. spent is what all workers have taken by now.
+	Spend(ctx context.Context, crawl int64, worker string, n int64) (granted, spent int64, err error)
+
+	// Recount sets what was spent, when a worker died with pages it had taken
+	// and not used. It does nothing if somebody spent since expected was read.
+	Recount(ctx context.Context, crawl int64, expected, spent int64) error
+
+	// Report tells how a crawl goes at one worker; it is forgotten after ttl.
+	// A ttl of 0 removes it.
+	Report(ctx context.Context, r Report, ttl time.Duration) error
+	Reports(ctx context.Context, crawl int64) ([]Report, error)
+}
+
+// Crawl is a crawl as the board shows it.
+type Crawl struct {
+	ID      int64     `json:"id"`
+	By      string    `json:"by"`             // the worker that supervises it
+	Held    bool      `json:"held,omitempty"` // no new requests: it is being stopped, or paused
+	Cap     int64     `json:"cap,omitempty"`  // pages over all workers; 0: no cap
+	Changed time.Time `json:"changed"`        // when the supervisor last said so
+	Cut     bool      `json:"cut,omitempty"`  // what is in flight gets no grace
+}
+
+// Report is how a crawl goes at one worker.
+type Report struct {
+	Crawl     int64           `json:"crawl"`
+	Worker    string          `json:"worker"`
+	At        time.Time       `json:"at"`
+	Hosts     int             `json:"hosts"`               // with work of the crawl, held by the worker
+	Parked    int64           `json:"parked,omitempty"`    // URLs of parked hosts
+	InHand    int64           `json:"in_hand,omitempty"`   // URLs and requests that somebody works on
+	Retrying  int64           `json:"retrying,omitempty"`  // URLs that wait for another try
+	Allowance int64           `json:"allowance,omitempty"` // pages taken from the budget and not used
+	Hungry    bool            `json:"hungry,omitempty"`    // wants more pages than it has
+	Left      bool            `json:"left,omitempty"`      // has stopped working for the crawl
+	Rate      float64         `json:"rate,omitempty"`
+	Counters  ledger.Counters `json:"counters"` // of this worker, since it joined
+	Classes   [6]int64        `json:"classes"`
+}

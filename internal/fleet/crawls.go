@@ -1,0 +1,287 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"tiptoe/internal/crawl"
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
+)
+
+// Opened puts a crawl that this process supervises on the board.
+func (m *Manager) Opened(r *crawl.Run) {
+	m.mu.Lock()
+	m.supervised[r.ID] = &supervision{run: r, state: Crawl{ID: r.ID, By: m.cfg.Worker, Cap: max(r.Spec.MaxURLs, 0)}}
+	m.mu.Unlock()
+	m.poke()
+}
+
+// Hold tells everybody to begin no more requests for a crawl.
+func (m *Manager) Hold(r *crawl.Run, cut bool) {
+	m.mu.Lock()
+	if s := m.supervised[r.ID]; s != nil {
+		s.state.Held, s.state.Cut = true, s.state.Cut || cut
+		s.state.Changed = time.Time{} // to be announced
+	}
+	m.mu.Unlock()
+	m.poke()
+}
+
+// Ended takes a crawl off the board and returns when nobody works for it any
+// more, or has not been heard of for too long to still do.
+func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
+	m.Hold(r, false)
+	wait := time.NewTicker(m.cfg.Turn / 2)
+	defer wait.Stop()
+	for {
+		m.mu.Lock()
+		s := m.supervised[r.ID]
+		done := s == nil || !s.state.Changed.IsZero() && s.last != nil && s.last.Workers == 0 && s.last.At.After(s.state.Changed)
+		m.mu.Unlock()
+		if done {
+			break
+		}
+		select {
+		case <-wait.C:
+			m.poke()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if n := r.Unused(1 << 62); n > 0 {
+		if _, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	delete(m.supervised, r.ID)
+	m.mu.Unlock()
+	if err := m.cfg.Board.Report(ctx, Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0); err != nil {
+		return err
+	}
+	return m.cfg.Board.Withdraw(ctx, r.ID)
+}
+
+// readBoard announces what this process supervises and follows what others do.
+func (m *Manager) readBoard(ctx context.Context) error {
+	now := m.cfg.Now()
+	m.mu.Lock()
+	var announce []Crawl
+	for _, s := range m.supervised {
+		if s.state.Changed.IsZero() || now.Sub(s.state.Changed) > m.cfg.TTL/3 {
+			s.state.Changed = now
+			announce = append(announce, s.state)
+		}
+	}
+	joined := len(m.joined)
+	m.mu.Unlock()
+	for _, c := range announce {
+		if err := m.cfg.Board.Announce(ctx, c); err != nil {
+			m.mu.Lock()
+			if s := m.supervised[c.ID]; s != nil {
+				s.state.Changed = time.Time{}
+			}
+			m.mu.Unlock()
+			return err
+		}
+	}
+	if joined == 0 {
+		return nil
+	}
+	list, err := m.cfg.Board.Crawls(ctx)
+	if err != nil {
+		return err
+	}
+	on := make(map[int64]Crawl, len(list))
+	for _, c := range list {
+		on[c.ID] = c
+	}
+	for _, r := range m.runs() {
+		m.mu.Lock()
+		_, mine := m.supervised[r.ID]
+		m.mu.Unlock()
+		if mine {
+			continue
+		}
+		c, there := on[r.ID]
+		if there && !c.Held {
+			continue
+		}
+		r.Hold(c.Cut)
+		if err := m.leave(ctx, r, c.Cut); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave ends this worker's part in a crawl and says so.
+func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
+	if n := r.Unused(1 << 62); n > 0 {
+		if _, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n); err != nil {
+			r.Allow(n)
+			return err
+		}
+	}
+	if err := r.Leave(ctx, cut); err != nil {
+		return err
+	}
+	m.log.Info("left a crawl", "crawl", r.ID)
+	m.mu.Lock()
+	delete(m.joined, r.ID)
+	m.mu.Unlock()
+	return m.cfg.Board.Report(ctx, Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
+}
+
+// Chunks of a budget that a worker takes at once: a part of what is left, so
+// that nobody sits on pages that others want.
+const maxChunk = 64
+
+// budgets fetches pages for those who want them and returns what nobody uses.
+func (m *Manager) budgets(ctx context.Context) error {
+	for _, r := range m.runs() {
+		p := r.Part()
+		if !p.Capped {
+			continue
+		}
+		switch {
+		case p.Hungry && p.Allowance == 0 || p.Pending > 0 && p.Allowance == 0:
+			got, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, m.chunk(r))
+			if err != nil {
+				return err
+			}
+			r.Allow(got)
+		case p.Allowance > 0 && p.Pending == 0 && p.InHand == 0:
+			n := r.Unused(p.Allowance)
+			if _, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n); err != nil {
+				r.Allow(n)
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Manager) chunk(r *crawl.Run) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return min(max(r.Spec.MaxURLs/int64(4*len(m.live)), 1), maxChunk)
+}
+
+// report tells how this worker's crawls go, and gathers what others tell of
+// those that it supervises.
+func (m *Manager) report(ctx context.Context) error {
+	rate := 0.0
+	for _, r := range m.runs() {
+		p := r.Part()
+		rate += p.Rate
+		rep := Report{Crawl: r.ID, Worker: m.cfg.Worker, At: m.cfg.Now(), Parked: p.Parked, InHand: p.InHand, Retrying: p.Retrying,
+			Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: p.Counters, Classes: p.Classes}
+		if err := m.cfg.Board.Report(ctx, rep, reportsLast*m.cfg.Turn+m.cfg.TTL); err != nil {
+			return err
+		}
+	}
+	m.rate.Store(int64(rate * 1000))
+	m.mu.Lock()
+	var mine []*supervision
+	for _, s := range m.supervised {
+		mine = append(mine, s)
+	}
+	m.mu.Unlock()
+	for _, s := range mine {
+		if err := m.gather(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather adds up what all workers report of a crawl.
+func (m *Manager) gather(ctx context.Context, s *supervision) error {
+	at := m.cfg.Now()
+	pending, stable, err := m.cfg.Board.Pending(ctx, frontier.CrawlID(s.run.ID))
+	if err != nil {
+		return err
+	}
+	reports, err := m.cfg.Board.Reports(ctx, s.run.ID)
+	if err != nil {
+		return err
+	}
+	_, spent, err := m.cfg.Board.Spend(ctx, s.run.ID, m.cfg.Worker, 0)
+	if err != nil {
+		return err
+	}
+	sh := &crawl.Shared{At: at, Pending: pending, Spent: spent}
+	for _, r := range reports {
+		if !s.listens(&r, at, reportsLast*m.cfg.Turn) {
+			continue
+		}
+		if r.Worker != m.cfg.Worker {
+			sh.Workers++
+		}
+		sh.Parked += r.Parked
+		sh.InHand += r.InHand
+		sh.Retrying += r.Retrying
+		sh.Unused += r.Allowance
+		sh.Hungry = sh.Hungry || r.Hungry
+		sh.Rate += r.Rate
+		addUp(&sh.Counters, &r.Counters)
+		for i := range sh.Classes {
+			sh.Classes[i] += r.Classes[i]
+		}
+	}
+	sh.Settled = stable && s.last != nil && s.last.Pending == pending && s.last.Counters == sh.Counters
+	if err := m.recount(ctx, s, sh); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	s.last = sh
+	m.mu.Unlock()
+	s.run.SetShared(sh)
+	return nil
+}
+
+// listens reports whether a worker is still to be counted: one that has said
+// nothing new for a while is dead or frozen. If it wakes, its leases are gone.
+func (s *supervision) listens(r *Report, now time.Time, patience time.Duration) bool {
+	if s.heard == nil {
+		s.heard = make(map[string]heard)
+	}
+	h, known := s.heard[r.Worker]
+	if !known || !h.said.Equal(r.At) {
+		h = heard{r.At, now}
+		s.heard[r.Worker] = h
+	}
+	return now.Sub(h.at) < patience
+}
+
+// recount finds pages that a worker took from the budget and died with: when
+// somebody wants pages and there are none, although nobody has any unused, the
+// rows of the ledger say how many were really used.
+func (m *Manager) recount(ctx context.Context, s *supervision, sh *crawl.Shared) error {
+	limit := s.run.Spec.MaxURLs
+	if limit <= 0 || sh.Spent < limit || !sh.Hungry || sh.Unused > 0 || sh.InHand > 0 || !sh.Settled {
+		return nil
+	}
+	used, err := m.engine.Processed(ctx, s.run.ID)
+	if err != nil || used >= sh.Spent {
+		return err
+	}
+	m.log.Info("pages that a lost worker had taken are back in the budget", "crawl", s.run.ID, "pages", sh.Spent-used)
+	return m.cfg.Board.Recount(ctx, s.run.ID, sh.Spent, used)
+}
+
+func addUp(a, b *ledger.Counters) {
+	a.Processed += b.Processed
+	a.Successful += b.Successful
+	a.Failed += b.Failed
+	a.Throttled += b.Throttled
+	a.Blocked += b.Blocked
+	a.Skipped += b.Skipped
+	a.Timeouts += b.Timeouts
+	a.Requests += b.Requests
+	a.HTTP429 += b.HTTP429
+	a.Retries += b.Retries
+	a.Bytes += b.Bytes
+}

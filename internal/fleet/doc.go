@@ -1,0 +1,42 @@
+// Package fleet answers: who of many workers works on which host, and is
+// anybody still at it?
+//
+// Terms. A worker is one process. A lease is the right to work on a group (a
+// host) for a while (frontier.Lease). The board is where workers meet (Board).
+// A supervisor is the worker that watches over one crawl and ends it: the
+// command that began it, or the server that gave its job a slot. Everybody
+// else who works for a crawl has joined it.
+//
+// Who is authoritative. The store, for who holds which group: it alone counts
+// the time of a lease, and it refuses what is committed under an old one. The
+// supervisor, for the end of its crawl. The ledger, for what was fetched. What
+// a Manager remembers can be lost at any time.
+//
+// One turn of a Manager, every half second or when the store has news:
+//
+//	heartbeat ─► renew ─► board ─► give back ─► lease ─► budgets ─► reports
+//	(who is     (lost:   (joined, (idle or     (what    (pages     (what the
+//	 there)      drop)    held)    not ours)    is free) allowed)   supervisor adds up)
+//
+// Leases last TTL (30 s) and are renewed every third of it. Before each grant,
+// and again before a request is written, the engine asks Held: the time at
+// which the last renewal was sent, plus TTL, minus a margin, by this machine's
+// own clock, which a frozen process finds far ahead when it wakes.
+//
+// Which worker prefers which group is decided by rendezvous hashing of its
+// domain over the live workers, so a new worker takes about 1/N of the groups
+// and everybody keeps the rest. A group whose turn it is to move is drained:
+// no more requests, then what is in hand is committed, then it is released,
+// with its clocks, so the next owner waits for what this one owed.
+//
+// What each failure does:
+//
+//	a worker dies      its leases expire after at most TTL; what it had in
+//	                   flight is fetched again by the next owner
+//	a worker freezes   the same, and what it does when it wakes is refused
+//	the store is away  nothing is renewed, so within TTL nobody fetches
+//	                   anything; commits wait; all goes on when it is back
+//	the ledger is away commits wait, workers run out of hands, nothing is lost
+//	a supervisor dies  workers go on with what was announced; whoever takes
+//	                   the job up again supervises from there
+package fleet

@@ -1,0 +1,430 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tiptoe/internal/crawl"
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
+)
+
+// Ledger is what a worker needs of the record to join a crawl.
+type Ledger interface {
+	Crawl(ctx context.Context, id int64) (ledger.Crawl, error)
+}
+
+// Config of a Manager.
+type Config struct {
+	Board  Board
+	Ledger Ledger
+	Log    *slog.Logger
+	Now    func() time.Time
+
+	Worker string        // name of this process, new at each start
+	Host   string        // the machine's name
+	TTL    time.Duration // of leases; default 30 s
+	Turn   time.Duration // how often it looks; default 500 ms
+	Groups int           // leased in one turn at most; default 256
+}
+
+// The defaults of SPEC §10.
+const (
+	DefaultTTL  = 30 * time.Second
+	defaultTurn = 500 * time.Millisecond
+	// idleFor is how long a group without work is kept: its next link is
+	// often only a page away.
+	idleFor = 3 * time.Second
+	// lookAnyway is how long the store is trusted to have told all news.
+	lookAnyway = 2 * time.Second
+	// reportsLast is how long a report stands in turns: a worker that misses
+	// so many is not counted any more.
+	reportsLast = 10
+)
+
+// Manager is one worker's part in a fleet. It is the engine's crawl.Fleet.
+type Manager struct {
+	cfg    Config
+	log    *slog.Logger
+	engine *crawl.Engine
+	bits   uint16
+
+	trouble atomic.Pointer[string]
+	rate    atomic.Int64 // pages a second, in thousandths
+
+	mu         sync.Mutex
+	supervised map[int64]*supervision
+	joined     map[int64]*crawl.Run
+	live       []string
+	workers    []frontier.Worker
+	wake       chan struct{}
+
+	// Of Run's goroutine.
+	news    bool // the store has something for Renew or Acquire
+	renewed time.Time
+	beatAt  time.Time
+	failing bool
+}
+
+// supervision is a crawl that this process watches over.
+type supervision struct {
+	run   *crawl.Run
+	state Crawl
+	last  *crawl.Shared
+	heard map[string]heard // by worker
+}
+
+// heard is when a worker's report last said something new.
+type heard struct {
+	said time.Time // by the worker's clock
+	at   time.Time // by ours
+}
+
+// New prepares a worker. Bind gives it its engine; nothing runs before Run.
+func New(cfg Config) *Manager {
+	if cfg.TTL <= 0 {
+		cfg.TTL = DefaultTTL
+	}
+	if cfg.Turn <= 0 {
+		cfg.Turn = defaultTurn
+	}
+	if cfg.Groups <= 0 {
+		cfg.Groups = 256
+	}
+	h := fnv.New32a()
+	h.Write([]byte(cfg.Worker))
+	return &Manager{cfg: cfg, log: cfg.Log, bits: uint16(h.Sum32()), supervised: make(map[int64]*supervision),
+		joined: make(map[int64]*crawl.Run), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
+}
+
+// Bind gives the manager the engine that asks it.
+func (m *Manager) Bind(e *crawl.Engine) { m.engine = e }
+
+// Worker is this process's name.
+func (m *Manager) Worker() string { return m.cfg.Worker }
+
+// Bits tell its permits from those of others.
+func (m *Manager) Bits() uint16 { return m.bits }
+
+// Held reports whether a group's lease is safe to act on now.
+func (m *Manager) Held(group string) bool {
+	d := m.cfg.Board.Deadline(group)
+	return !d.IsZero() && m.cfg.Now().Before(d)
+}
+
+// Trouble notes what the engine waits for.
+func (m *Manager) Trouble(what string) {
+	if what == "" {
+		m.trouble.Store(nil)
+		return
+	}
+	m.trouble.Store(&what)
+}
+
+// Waiting is why nothing is fetched; empty while all is well.
+func (m *Manager) Waiting() string {
+	if t := m.trouble.Load(); t != nil {
+		return *t
+	}
+	return ""
+}
+
+// Workers lists who is there, as of the last heartbeat.
+func (m *Manager) Workers() []frontier.Worker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.workers)
+}
+
+func (m *Manager) poke() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run takes part until ctx ends, then gives everything back.
+func (m *Manager) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-m.wake:
+		case <-m.cfg.Board.Changed():
+			m.news = true
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		if err := m.Turn(ctx); err != nil && ctx.Err() == nil {
+			if !m.failing {
+				m.log.Warn("the fleet's store does not answer; nothing new is fetched until it does", "error", err)
+			}
+			m.failing = true
+			m.Trouble("the fleet's store does not answer: " + err.Error())
+		} else if m.failing {
+			m.failing = false
+			m.Trouble("")
+			m.log.Info("the fleet's store answers again")
+		}
+		timer.Reset(m.cfg.Turn)
+	}
+	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return m.handBack(leave)
+}
+
+// Turn does everything there is to do once.
+func (m *Manager) Turn(ctx context.Context) error {
+	now := m.cfg.Now()
+	if err := m.heartbeat(ctx, now); err != nil {
+		return fmt.Errorf("heartbeat: %w", err)
+	}
+	// News come by themselves; looking without them covers those that got lost.
+	look := m.news || now.Sub(m.renewed) >= lookAnyway || now.Sub(m.renewed) >= m.cfg.TTL/3
+	m.news = false
+	if look {
+		if err := m.renew(ctx, now); err != nil {
+			return fmt.Errorf("renew leases: %w", err)
+		}
+		m.renewed = now
+	}
+	if err := m.readBoard(ctx); err != nil {
+		return fmt.Errorf("read the board: %w", err)
+	}
+	if err := m.giveBack(ctx, now); err != nil {
+		return fmt.Errorf("give leases back: %w", err)
+	}
+	if look {
+		if err := m.lease(ctx); err != nil {
+			return fmt.Errorf("lease hosts: %w", err)
+		}
+	}
+	if err := m.budgets(ctx); err != nil {
+		return fmt.Errorf("share budgets: %w", err)
+	}
+	if err := m.report(ctx); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
+	if !m.beatAt.IsZero() && now.Sub(m.beatAt) < m.cfg.TTL/10 {
+		return nil
+	}
+	held, _ := m.engine.Scheduler().Leased()
+	live, err := m.cfg.Board.Heartbeat(ctx, frontier.Worker{ID: m.cfg.Worker, Host: m.cfg.Host, Started: m.started(now), Hosts: held,
+		Rate: float64(m.rate.Load()) / 1000, Waiting: m.Waiting()}, m.cfg.TTL)
+	if err != nil {
+		return err
+	}
+	m.beatAt = now
+	names := []string{m.cfg.Worker}
+	for _, w := range live {
+		if w.ID != m.cfg.Worker {
+			names = append(names, w.ID)
+		}
+	}
+	slices.Sort(names)
+	m.mu.Lock()
+	m.workers, m.live = live, names
+	m.mu.Unlock()
+	return nil
+}
+
+func (m *Manager) started(now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, w := range m.workers {
+		if w.ID == m.cfg.Worker {
+			return w.Started
+		}
+	}
+	return now
+}
+
+func (m *Manager) prefers(group string) bool {
+	m.mu.Lock()
+	live := m.live
+	m.mu.Unlock()
+	return frontier.Prefers(m.cfg.Worker, live, frontier.DomainOfGroup(group))
+}
+
+// renew extends the leases, forgets those that were lost and hears what others
+// added.
+func (m *Manager) renew(ctx context.Context, now time.Time) error {
+	s := m.engine.Scheduler()
+	var unknown []frontier.CrawlID
+	var changed []frontier.Lease
+	err := s.Exclusive(func() error {
+		lost, news, err := m.cfg.Board.Renew(ctx, m.cfg.Worker, m.cfg.TTL)
+		if err != nil {
+			return err
+		}
+		if len(lost) > 0 {
+			m.log.Warn("leases were lost; others have these hosts now", "hosts", len(lost))
+			s.Drop(lost, now)
+		}
+		changed, unknown = news, s.Refresh(news, now)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.Renewed(now)
+	return m.know(ctx, unknown, changed)
+}
+
+// know joins crawls that leases brought work of, and takes that work in.
+func (m *Manager) know(ctx context.Context, unknown []frontier.CrawlID, leases []frontier.Lease) error {
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	opened := false
+	for _, id := range slices.Compact(unknown) {
+		m.mu.Lock()
+		_, have := m.joined[int64(id)]
+		_, mine := m.supervised[int64(id)]
+		m.mu.Unlock()
+		if have || mine { // opened since the leases were counted
+			opened = true
+			continue
+		}
+		row, err := m.cfg.Ledger.Crawl(ctx, int64(id))
+		if err != nil {
+			m.log.Warn("work of a crawl that the ledger does not know is left alone", "crawl", id, "error", err)
+			continue
+		}
+		run, err := m.engine.Join(ctx, row)
+		if err != nil {
+			m.log.Error("a crawl cannot be joined", "crawl", id, "error", err)
+			continue
+		}
+		m.log.Info("joined a crawl", "crawl", id, "site", row.Seeds[0])
+		m.mu.Lock()
+		m.joined[int64(id)] = run
+		m.mu.Unlock()
+		opened = true
+	}
+	if opened {
+		s := m.engine.Scheduler()
+		return s.Exclusive(func() error { s.Refresh(leases, m.cfg.Now()); return nil })
+	}
+	return nil
+}
+
+// lease takes what is free, and what robots.txt files lead to.
+func (m *Manager) lease(ctx context.Context) error {
+	s := m.engine.Scheduler()
+	var unknown []frontier.CrawlID
+	var leases []frontier.Lease
+	_, room := s.Leased()
+	if n := min(room, m.cfg.Groups); n > 0 {
+		err := s.Exclusive(func() (err error) {
+			leases, err = m.cfg.Board.Acquire(ctx, m.cfg.Worker, m.cfg.TTL, n, m.prefers)
+			unknown = s.Take(leases, m.cfg.Now())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, group := range s.Wanted() {
+		err := s.Exclusive(func() error {
+			l, ok, err := m.cfg.Board.Claim(ctx, m.cfg.Worker, m.cfg.TTL, group)
+			if err == nil && ok {
+				leases = append(leases, l)
+				unknown = append(unknown, s.Take([]frontier.Lease{l}, m.cfg.Now())...)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return m.know(ctx, unknown, leases)
+}
+
+// giveBack releases what has no work and what another worker should have.
+func (m *Manager) giveBack(ctx context.Context, now time.Time) error {
+	s := m.engine.Scheduler()
+	s.Drain(m.misplaced(s.Held()), now)
+	return m.release(ctx, s.Drained(now.Add(-idleFor)))
+}
+
+// movedAtOnce bounds how many groups change hands in one turn, so that a new
+// worker does not stop the others.
+const movedAtOnce = 64
+
+func (m *Manager) misplaced(held []string) (groups []string) {
+	for _, g := range held {
+		if !m.prefers(g) {
+			groups = append(groups, g)
+		}
+		if len(groups) == movedAtOnce {
+			break
+		}
+	}
+	return groups
+}
+
+func (m *Manager) release(ctx context.Context, groups []string) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	s := m.engine.Scheduler()
+	// Their clocks first: the next owner waits for what this one owes.
+	if _, err := s.Commit(ctx, &frontier.Batch{}, m.cfg.Now()); err != nil {
+		return err
+	}
+	leases := make([]frontier.Lease, len(groups))
+	for i, g := range groups {
+		leases[i].Group = g
+	}
+	return s.Exclusive(func() error {
+		s.Drop(groups, m.cfg.Now())
+		return m.cfg.Board.Release(ctx, leases)
+	})
+}
+
+// handBack returns all leases at the end; by then nothing is in flight.
+func (m *Manager) handBack(ctx context.Context) error {
+	s := m.engine.Scheduler()
+	held := s.Held()
+	s.Drain(held, m.cfg.Now())
+	for _, r := range m.runs() {
+		if n := r.Unused(1 << 62); n > 0 {
+			_, _, _ = m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n) // or recounted later
+		}
+		_ = m.cfg.Board.Report(ctx, Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
+	}
+	if err := m.release(ctx, held); err != nil {
+		return err
+	}
+	_, err := m.cfg.Board.Heartbeat(ctx, frontier.Worker{ID: m.cfg.Worker}, 0)
+	return err
+}
+
+func (m *Manager) runs() []*crawl.Run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []*crawl.Run
+	for _, s := range m.supervised {
+		list = append(list, s.run)
+	}
+	for _, r := range m.joined {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b *crawl.Run) int { return int(a.ID - b.ID) })
+	return list
+}

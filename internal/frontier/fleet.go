@@ -1,0 +1,288 @@
+package frontier
+
+import (
+	"slices"
+	"time"
+)
+
+// A fleet is many processes over one store. Each works on the groups that it
+// has leased, with the same scheduler as a process that has everything: one
+// owner a group, so the clocks in memory are exact. What changes:
+//
+//   - Work comes with leases (Take) and goes with them (Drop). The store says
+//     how much of it there is; entries that others add come with Refresh.
+//   - Nothing is granted and nothing is written to the wire unless Held says
+//     that the lease cannot have expired. A group that is not safe waits in
+//     the state lease until Renewed.
+//   - A group that was lost is detached: its permits end as they do, what they
+//     learned and acknowledged is refused by the store.
+//   - A group is given back in three steps: Drain (no more requests), then
+//     whatever is in hand is committed, then Drained names it and it can be
+//     dropped and released. Its clocks are in the store by then, and the next
+//     owner waits for what this one owed.
+//
+// Exclusive keeps commits out while leases change, so that what the store
+// counted and what a commit announces never overlap.
+
+// permitBits is how many bits of a permit's ID tell the worker.
+const permitBits = 12
+
+// permit is a new ID: the time, or a little later if many are granted at once,
+// then the worker. So IDs do not repeat over restarts or between workers, and
+// ascend with time whoever grants them.
+func (s *Scheduler) permit(now time.Time) uint64 {
+	for {
+		last := s.permits.Load()
+		next := max(last>>permitBits+1, uint64(max(now.UnixMicro(), 0)))<<permitBits | uint64(s.opt.WorkerBits&(1<<permitBits-1))
+		if s.permits.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// held reports whether the group may be worked on at this moment.
+func (sh *shard) held(g *group) bool {
+	if sh.leases == nil {
+		return true
+	}
+	return sh.leases[g.key] && sh.s.opt.Held(g.key)
+}
+
+// Exclusive runs fn while no commit is under way. Take, Refresh and Drop belong
+// in it, together with the call of the store whose answer they bring.
+func (s *Scheduler) Exclusive(fn func() error) error {
+	s.commits.Lock()
+	defer s.commits.Unlock()
+	return fn()
+}
+
+// Take brings leased groups to work. Queues of crawls that are not open are
+// returned: open them and Refresh.
+func (s *Scheduler) Take(leases []Lease, now time.Time) (unknown []CrawlID) {
+	for _, l := range leases {
+		sh := s.shardOf(l.Group)
+		sh.mu.Lock()
+		sh.leases[l.Group] = true
+		g := sh.group(l.Group)
+		if g.taken.IsZero() {
+			g.taken = now
+		}
+		g.draining = false
+		unknown = s.counts(sh, g, l, now, unknown)
+		sh.mu.Unlock()
+	}
+	return unknown
+}
+
+// Refresh brings new counts of groups that are held: others added to them.
+func (s *Scheduler) Refresh(leases []Lease, now time.Time) (unknown []CrawlID) {
+	for _, l := range leases {
+		sh := s.shardOf(l.Group)
+		sh.mu.Lock()
+		if g := sh.groups[l.Group]; g != nil && sh.leases[l.Group] {
+			unknown = s.counts(sh, g, l, now, unknown)
+		}
+		sh.mu.Unlock()
+	}
+	return unknown
+}
+
+// counts sets what the store says a group's queues hold. Where that is more
+// than was known, the new ones may be anywhere in the order, so the window is
+// given back and read anew.
+func (s *Scheduler) counts(sh *shard, g *group, l Lease, now time.Time, unknown []CrawlID) []CrawlID {
+	for _, sq := range l.Queues {
+		c := s.crawl(sq.Crawl)
+		if c == nil {
+			unknown = append(unknown, sq.Crawl)
+			continue
+		}
+		q := g.queue(c)
+		more := sq.Count - q.total
+		if more == 0 {
+			continue
+		}
+		c.pending.Add(int64(more))
+		if g.state == parked {
+			c.parked.Add(int64(more))
+		}
+		q.total = sq.Count
+		q.reread()
+	}
+	sh.file(g, now)
+	return unknown
+}
+
+// reread gives the window back to the store: what is out stays out, all else
+// is read again from the beginning.
+func (q *queue) reread() {
+	q.window, q.head, q.bound = nil, 0, Pos{}
+	if q.loading {
+		q.stale = true
+	}
+}
+
+// Drop forgets groups that are no longer ours.
+func (s *Scheduler) Drop(groups []string, now time.Time) {
+	for _, name := range groups {
+		sh := s.shardOf(name)
+		sh.mu.Lock()
+		if sh.leases != nil {
+			delete(sh.leases, name)
+		}
+		if g := sh.groups[name]; g != nil {
+			sh.detach(g)
+		}
+		sh.mu.Unlock()
+	}
+	s.offerSlots()
+}
+
+func (sh *shard) detach(g *group) {
+	if g.heapIx >= 0 {
+		sh.ready.remove(g.heapIx)
+	}
+	if g.state == slotsWait {
+		sh.leaveSlots(g)
+	}
+	sh.noteShare(g, false)
+	for _, q := range g.queues {
+		if g.state == parked {
+			q.crawl.parked.Add(-int64(q.waiting()))
+		}
+		q.crawl.pending.Add(-int64(q.total))
+		q.crawl.taken.Add(-int64(q.taken))
+		q.crawl.retries.Add(-int64(len(q.delayed)))
+	}
+	if g.state != idle {
+		sh.active--
+	}
+	g.state, g.detached, g.queues = idle, true, nil
+	g.tasks, g.origins = nil, nil
+	delete(sh.groups, g.key)
+	sh.idle = remove(sh.idle, g)
+	sh.dirty, sh.changed = remove(sh.dirty, g), remove(sh.changed, g)
+	kept := sh.notes[:0]
+	for _, n := range sh.notes {
+		if n.Group != g.key {
+			kept = append(kept, n)
+		}
+	}
+	sh.notes = kept
+}
+
+func remove(list []*group, g *group) []*group {
+	kept := list[:0]
+	for _, o := range list {
+		if o != g {
+			kept = append(kept, o)
+		}
+	}
+	clear(list[len(kept):])
+	return kept
+}
+
+// Renewed files the groups that waited for their lease.
+func (s *Scheduler) Renewed(now time.Time) {
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		for _, g := range sh.groups {
+			if g.state == leaseWait {
+				sh.file(g, now)
+			}
+		}
+		sh.mu.Unlock()
+	}
+}
+
+// Drain stops requests of groups that are to be given back.
+func (s *Scheduler) Drain(groups []string, now time.Time) {
+	for _, name := range groups {
+		sh := s.shardOf(name)
+		sh.mu.Lock()
+		if g := sh.groups[name]; g != nil && !g.draining {
+			g.draining = true
+			sh.file(g, now)
+		}
+		sh.mu.Unlock()
+	}
+}
+
+// Drained names leased groups that can be given back: those that were drained
+// and have nothing in hand, and those that have had no work since before. Their
+// clocks are written with the next commit, which must come before the release.
+func (s *Scheduler) Drained(before time.Time) (groups []string) {
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		for name := range sh.leases {
+			g := sh.groups[name]
+			if g == nil || g.quiet() && (g.draining || g.taken.Before(before) && !g.hasAny()) {
+				groups = append(groups, name)
+			}
+		}
+		sh.mu.Unlock()
+	}
+	return groups
+}
+
+// quiet reports that nothing of the group is in hand.
+func (g *group) quiet() bool {
+	if g.inFlight > 0 || g.loads > 0 || !g.draining && len(g.tasks) > 0 {
+		return false
+	}
+	for _, q := range g.queues {
+		if q.taken > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *group) hasAny() bool {
+	for _, q := range g.queues {
+		if q.total > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Wanted names groups that somebody here must ask something and that are not
+// ours: robots.txt files that lead elsewhere.
+func (s *Scheduler) Wanted() (groups []string) {
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		for name, g := range sh.groups {
+			if sh.leases != nil && !sh.leases[name] && len(g.tasks) > 0 {
+				groups = append(groups, name)
+			}
+		}
+		sh.mu.Unlock()
+	}
+	return groups
+}
+
+// Held names the groups that are ours, but for those that are on their way out.
+func (s *Scheduler) Held() (groups []string) {
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		for name := range sh.leases {
+			if g := sh.groups[name]; g == nil || !g.draining {
+				groups = append(groups, name)
+			}
+		}
+		sh.mu.Unlock()
+	}
+	slices.Sort(groups)
+	return groups
+}
+
+// Leased counts the groups that are held, and Room how many more fit.
+func (s *Scheduler) Leased() (held, room int) {
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		held += len(sh.leases)
+		sh.mu.Unlock()
+	}
+	return held, max(s.opt.ReadyHosts-held, 0)
+}
