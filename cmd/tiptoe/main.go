@@ -70,6 +70,7 @@ type cli struct {
 	Plan    planCmd    `cmd:"" help:"Predict a crawl from robots.txt and sitemaps."`
 	Domains domainsCmd `cmd:"" help:"Show or change what was learned about hosts."`
 	Serve   serveCmd   `cmd:"" help:"Run a crawl service with an API and a dashboard."`
+	Worker  workerCmd  `cmd:"" help:"Work for the crawls of a fleet, on Redis and PostgreSQL."`
 	Job     jobCmd     `cmd:"" help:"Order crawls from a running tiptoe serve, and see to them."`
 	Demo    demoCmd    `cmd:"" help:"Crawl a little web on this machine and watch."`
 	URL     urlCmd     `cmd:"" name:"url" help:"Show how URLs are normalised, or why they are refused."`
@@ -86,7 +87,7 @@ const about = `tiptoe crawls websites as fast as the machine allows and as gentl
   tiptoe pages --status 4xx               what is broken
   tiptoe links                            and where it is linked from
   tiptoe export --format csv > pages.csv  take the results elsewhere
-  tiptoe serve                            a service with an API and a dashboard
+  tiptoe serve                            a service: API and dashboard
 
 Every flag of a crawl is also an environment variable (--max-urls is TIPTOE_MAX_URLS) and a key of the config file (max-urls: 500), which is tiptoe.yaml in the current folder or named by --config. Flags win over the environment, the environment over the file, the file over the profile.`
 

@@ -67,7 +67,7 @@ func (c *serveCmd) Run(st *streams, again reparse) error {
 	s := &session{st: st, log: c.Logging}
 	log := s.logger()
 	sv, err := app.OpenService(app.ServiceSettings{
-		Settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web, Log: log, DatabaseURL: c.DatabaseURL},
+		Settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web, Log: log, Backends: c.Backends},
 		Service:  c.Service, Version: versionText(),
 		Reload: func() (config.Caps, error) {
 			next, err := again()

@@ -25,7 +25,8 @@ import (
 	"tiptoe/internal/control"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/fetch"
-	"tiptoe/internal/frontier/pebblestore"
+	"tiptoe/internal/fleet"
+	"tiptoe/internal/frontier"
 	"tiptoe/internal/group"
 	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/politeness"
@@ -41,7 +42,8 @@ const (
 type App struct {
 	Dir    string
 	Ledger Ledger
-	Store  *pebblestore.Store
+	Store  frontier.Store
+	Fleet  *fleet.Manager // nil: this process is alone
 	Client *fetch.Client
 	Engine *crawl.Engine
 	Log    *slog.Logger
@@ -57,8 +59,8 @@ type Settings struct {
 	Web     config.Web
 	Log     *slog.Logger
 
-	DatabaseURL string      // PostgreSQL for the ledger; empty: SQLite in Dir
-	Meter       crawl.Meter // optional
+	Backends config.Backends // where many machines meet; empty: all is in Dir
+	Meter    crawl.Meter     // optional
 }
 
 // Clock returns a clock whose times are UTC wall times that only go forward:
@@ -102,7 +104,7 @@ func Open(s Settings) (_ *App, err error) {
 			a.Close()
 		}
 	}()
-	existed := Exists(s.Dir) || s.DatabaseURL != ""
+	existed := Exists(s.Dir) || s.Backends.DatabaseURL != ""
 	if a.Client, err = newClient(s); err != nil {
 		return nil, err
 	}
@@ -115,13 +117,11 @@ func Open(s Settings) (_ *App, err error) {
 		return nil, fmt.Errorf("--data-dir: %w", err)
 	}
 	// The frontier's lock comes first: two crawls must not share a folder.
-	a.Store, err = pebblestore.Open(filepath.Join(s.Dir, FrontierDir), pebblestore.Options{
-		SeenInMemory: s.Machine.SeenURLs, LookupLimit: s.Machine.SeenLookups, Logger: s.Log,
-	})
+	lookups, err := a.openFrontier(s)
 	if err != nil {
 		return nil, err
 	}
-	if a.Ledger, err = openLedger(s.Dir, s.DatabaseURL); err != nil {
+	if a.Ledger, err = openLedger(s.Dir, s.Backends.DatabaseURL); err != nil {
 		return nil, err
 	}
 	now := Clock()
@@ -129,7 +129,7 @@ func Open(s Settings) (_ *App, err error) {
 		Store: a.Store, Ledger: a.Ledger, Fetcher: a.Client, Log: s.Log, Now: now, Rand: rand.Float64,
 		Workers: s.Machine.Workers, Shards: s.Machine.Shards, Parsers: s.Machine.Parsers, RobotSlots: s.Machine.RobotsSlots,
 		MemoryURLs: s.Machine.FrontierURLs, ReadyHosts: s.Machine.ReadyHosts, Governor: s.Machine.Governor,
-		Meter: s.Meter, Lookups: a.Store.Lookups, Bodies: a.Client.Bodies,
+		Meter: s.Meter, Lookups: lookups, Bodies: a.Client.Bodies,
 	}
 	if cfg.Shards <= 0 {
 		cfg.Shards = runtime.GOMAXPROCS(0)
@@ -142,7 +142,11 @@ func Open(s Settings) (_ *App, err error) {
 	if cfg.GroupOf, err = groupOf(s.Web, a.Client); err != nil {
 		return nil, err
 	}
+	a.joinFleet(&cfg, s)
 	a.Engine = crawl.New(cfg)
+	if a.Fleet != nil {
+		a.Fleet.Bind(a.Engine)
+	}
 	a.serveControl()
 	return a, nil
 }
@@ -211,5 +215,16 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// Serve runs the engine until ctx ends.
-func (a *App) Serve(ctx context.Context) error { return a.Engine.Run(ctx) }
+// Serve runs the engine, and this process's part in its fleet, until ctx ends
+// or a store fails.
+func (a *App) Serve(ctx context.Context) error {
+	if a.Fleet == nil {
+		return a.Engine.Run(ctx)
+	}
+	part, leave := context.WithCancel(context.WithoutCancel(ctx))
+	left := make(chan error, 1)
+	go func() { left <- a.Fleet.Run(part) }()
+	err := a.Engine.Run(ctx)
+	leave() // when nothing is in flight any more
+	return errors.Join(err, <-left)
+}

@@ -42,6 +42,7 @@ type Store interface {
 	Crawl(ctx context.Context, id int64) (ledger.Crawl, error)
 	LatestCrawl(context.Context) (ledger.Crawl, error)
 	Crawls(context.Context) ([]ledger.Crawl, error)
+	Settings(context.Context) ([]ledger.Settings, error)
 
 	Commit(context.Context, *ledger.Batch) error
 
@@ -52,6 +53,9 @@ type Store interface {
 	Totals(ctx context.Context, crawl int64) (ledger.Totals, error)
 	Evidence(ctx context.Context, crawl int64, url string) ([]ledger.Evidence, error)
 	Requests(ctx context.Context, crawl int64) iter.Seq2[ledger.Request, error]
+	RequestsOf(ctx context.Context, crawl int64, fp weburl.Fingerprint) ([]ledger.Request, error)
+	Replay(ctx context.Context, crawl int64) iter.Seq2[ledger.Replayed, error]
+	Judgements(context.Context) iter.Seq2[ledger.Judged, error]
 	LinksTo(ctx context.Context, crawl int64, targets []uint64, perTarget int) (map[uint64]ledger.LinkSources, error)
 
 	SetDomain(context.Context, ledger.Domain) error
@@ -63,7 +67,7 @@ type Store interface {
 // Run tests a store. open returns a new, empty one each time and sees to its
 // end with t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	for _, c := range slices.Concat(crawlCases, commitCases, pageCases, trailCases, domainCases) {
+	for _, c := range slices.Concat(crawlCases, commitCases, pageCases, trailCases, replayCases, domainCases) {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
 	}
 }

@@ -49,7 +49,12 @@ var (
 // encoder keeps the scratch memory of Commit.
 type encoder struct {
 	blob  []byte
-	pages map[weburl.Fingerprint]struct{}
+	pages map[pageKey]struct{}
+}
+
+type pageKey struct {
+	crawl int64
+	fp    weburl.Fingerprint
 }
 
 // Commit writes a batch in one transaction. After an error nothing of it is
@@ -262,11 +267,11 @@ func (e *encoder) putRequests(c *sqlite.Conn, b *ledger.Batch) error {
 		return nil
 	}
 	if e.pages == nil {
-		e.pages = make(map[weburl.Fingerprint]struct{}, len(b.Pages))
+		e.pages = make(map[pageKey]struct{}, len(b.Pages))
 	}
 	clear(e.pages)
 	for i := range b.Pages {
-		e.pages[b.Pages[i].FP] = struct{}{}
+		e.pages[pageKey{b.Pages[i].Crawl, b.Pages[i].FP}] = struct{}{}
 	}
 	s, err := c.Prepare(putRequest)
 	if err != nil {
@@ -275,7 +280,7 @@ func (e *encoder) putRequests(c *sqlite.Conn, b *ledger.Batch) error {
 	for i := range b.Requests {
 		r := &b.Requests[i]
 		url := r.URL
-		if _, ok := e.pages[r.FP]; ok {
+		if _, ok := e.pages[pageKey{r.Crawl, r.FP}]; ok {
 			url = ""
 		}
 		w := binder{s: s}

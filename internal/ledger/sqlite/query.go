@@ -1,12 +1,9 @@
 package sqlite
 
 import (
-	"fmt"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
-
-	"tiptoe/internal/ledger"
 )
 
 // query collects conditions and their arguments.
@@ -40,15 +37,8 @@ func (q *query) run(c *sqlite.Conn, selectFrom, tail string, fn func(scanner)) e
 		return err
 	}
 	defer s.Finalize()
-	for i, a := range q.args {
-		switch v := a.(type) {
-		case string:
-			s.BindText(i+1, ledger.Unbounded(v))
-		case int64:
-			s.BindInt64(i+1, v)
-		default:
-			return fmt.Errorf("query argument of type %T", a)
-		}
+	if err := bindArgs(s, q.args); err != nil {
+		return err
 	}
 	return each(s, func(r scanner) error { fn(r); return nil })
 }

@@ -2,6 +2,9 @@ package sqlite
 
 import (
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -44,6 +47,8 @@ func (b *binder) bool(v bool) { b.s.BindBool(b.next(), v) }
 
 func (b *binder) float(v float64) { b.s.BindFloat(b.next(), v) }
 
+func (b *binder) blob(v []byte) { b.s.BindBytes(b.next(), v) }
+
 func (b *binder) null() { b.s.BindNull(b.next()) }
 
 // text bounds and cleans what strangers wrote.
@@ -63,6 +68,21 @@ func (b *binder) whole(v string) {
 
 // must binds a clean text to a column that is never NULL.
 func (b *binder) must(v string) { b.s.BindText(b.next(), ledger.Unbounded(v)) }
+
+// list binds texts as a JSON array, which is never NULL.
+func (b *binder) list(all []string) {
+	clean := make([]string, len(all))
+	for i, v := range all {
+		clean[i] = ledger.Unbounded(v)
+	}
+	var sb strings.Builder
+	enc := json.NewEncoder(&sb)
+	enc.SetEscapeHTML(false) // people read it
+	if err := enc.Encode(clean); err != nil {
+		panic(err) // texts always encode
+	}
+	b.s.BindText(b.next(), strings.TrimSpace(sb.String()))
+}
 
 func (b *binder) ms(t time.Time) {
 	if t.IsZero() {
@@ -113,6 +133,38 @@ func (r *scanner) text() string {
 		return ""
 	}
 	return r.s.ColumnText(i)
+}
+
+// maybe reads a truth that may be unknown.
+func (r *scanner) maybe() *bool {
+	i := r.next()
+	if r.s.ColumnType(i) == sqlite.TypeNull {
+		return nil
+	}
+	v := r.s.ColumnInt64(i) != 0
+	return &v
+}
+
+// blob reads bytes into memory of their own.
+func (r *scanner) blob() []byte {
+	i := r.next()
+	v := make([]byte, r.s.ColumnLen(i))
+	return v[:r.s.ColumnBytes(i, v)]
+}
+
+// json is a text that the nouns keep as bytes.
+func (r *scanner) json() []byte {
+	if v := r.text(); v != "" {
+		return []byte(v)
+	}
+	return nil
+}
+
+func (r *scanner) list() (all []string, err error) {
+	if err := json.Unmarshal([]byte(r.text()), &all); err != nil {
+		return nil, fmt.Errorf("damaged list: %w", err)
+	}
+	return all, nil
 }
 
 func (r *scanner) ms() time.Time {

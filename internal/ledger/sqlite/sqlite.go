@@ -190,8 +190,8 @@ func openPool(path string) (*sqlitex.Pool, error) {
 }
 
 // write runs fn in one transaction, which is committed if fn returns nil and
-// undone otherwise.
-func (l *Ledger) write(ctx context.Context, fn func(*sqlite.Conn) error) error {
+// undone otherwise, also when fn panics.
+func (l *Ledger) write(ctx context.Context, fn func(*sqlite.Conn) error) (err error) {
 	if l.writer == nil {
 		return ErrReadOnly
 	}
@@ -209,21 +209,20 @@ func (l *Ledger) write(ctx context.Context, fn func(*sqlite.Conn) error) error {
 	if err := begin(ctx, c); err != nil {
 		return err
 	}
-	defer c.SetInterrupt(nil)
 	c.SetInterrupt(ctx.Done())
-	err := fn(c)
-	if err == nil {
-		if err = exec(c, "COMMIT"); err == nil {
-			return nil
+	defer func() {
+		c.SetInterrupt(nil)
+		if !c.AutocommitEnabled() { // some failures, a full disk for one, have undone it already
+			if rerr := exec(c, "ROLLBACK"); rerr != nil {
+				err = errors.Join(err, rerr)
+			}
 		}
+		err = withCause(ctx, err)
+	}()
+	if err := fn(c); err != nil {
+		return err
 	}
-	c.SetInterrupt(nil)
-	if !c.AutocommitEnabled() { // some failures, a full disk for one, have undone it already
-		if rerr := exec(c, "ROLLBACK"); rerr != nil {
-			err = errors.Join(err, rerr)
-		}
-	}
-	return withCause(ctx, err)
+	return exec(c, "COMMIT")
 }
 
 // begin takes the write lock. A connection that waits for it can be
@@ -249,6 +248,18 @@ func (l *Ledger) read(ctx context.Context, fn func(*sqlite.Conn) error) error {
 	}
 	defer l.pool.Put(c)
 	return withCause(ctx, fn(c))
+}
+
+// snapshot is read with one snapshot for all that fn reads.
+func (l *Ledger) snapshot(ctx context.Context, fn func(*sqlite.Conn) error) error {
+	return l.read(ctx, func(c *sqlite.Conn) error {
+		if err := exec(c, "BEGIN"); err != nil {
+			return err
+		}
+		err := fn(c)
+		c.SetInterrupt(nil) // the snapshot is given up also when the context has ended
+		return errors.Join(err, exec(c, "ROLLBACK"))
+	})
 }
 
 // withCause makes an interrupted statement recognisable as the context's end.

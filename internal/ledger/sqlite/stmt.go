@@ -2,10 +2,13 @@ package sqlite
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
+
+	"tiptoe/internal/ledger"
 )
 
 // exec runs one statement and throws its rows away.
@@ -43,6 +46,56 @@ func bindInts(s *sqlite.Stmt, values ...int64) *sqlite.Stmt {
 		s.BindInt64(i+1, v)
 	}
 	return s
+}
+
+// bindAll prepares a statement with parameters of the kinds that look-ups
+// take.
+func bindAll(c *sqlite.Conn, query string, args ...any) (*sqlite.Stmt, error) {
+	s, err := c.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s, bindArgs(s, args)
+}
+
+func bindArgs(s *sqlite.Stmt, args []any) error {
+	for i, a := range args {
+		switch v := a.(type) {
+		case string:
+			s.BindText(i+1, ledger.Unbounded(v))
+		case int64:
+			s.BindInt64(i+1, v)
+		default:
+			return fmt.Errorf("query argument of type %T", a)
+		}
+	}
+	return nil
+}
+
+// noBound turns a cursor that was not given into one behind every row.
+func noBound(before int64) int64 {
+	if before <= 0 {
+		return math.MaxInt64
+	}
+	return before
+}
+
+// noLimit turns the nouns' "no limit" into SQLite's.
+func noLimit(n int) int64 {
+	if n <= 0 {
+		return -1
+	}
+	return int64(n)
+}
+
+// stepUnique is step for a row whose key may be taken.
+func stepUnique(s *sqlite.Stmt) error {
+	err := step(s)
+	switch sqlite.ErrCode(err) {
+	case sqlite.ResultConstraintPrimaryKey, sqlite.ResultConstraintUnique:
+		return ledger.ErrExists
+	}
+	return err
 }
 
 func placeholders(n int) string {

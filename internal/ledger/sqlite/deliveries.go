@@ -1,0 +1,110 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"tiptoe/internal/ledger"
+)
+
+const (
+	deliveryColumns = "tenant_id, job_id, event, url, body, created_ms, attempts, next_ms, done_ms, status, error"
+
+	ofJob         = "WHERE job_id = ?1 ORDER BY id"
+	dueDeliveries = "FROM webhook_deliveries WHERE next_ms <= ?1 ORDER BY next_ms, id LIMIT ?2"
+)
+
+// DueDeliveries returns the messages that are due, the longest overdue first.
+func (l *Ledger) DueDeliveries(ctx context.Context, now time.Time, limit int) ([]ledger.Delivery, error) {
+	return l.deliveries(ctx, dueDeliveries, now.UnixMilli(), noLimit(limit))
+}
+
+// NextDelivery returns when the next message is due, zero if none ever is.
+func (l *Ledger) NextDelivery(ctx context.Context) (time.Time, error) {
+	all, err := l.deliveries(ctx, dueDeliveries, int64(math.MaxInt64), int64(1))
+	if err != nil || len(all) == 0 {
+		return time.Time{}, err
+	}
+	return all[0].Next, nil
+}
+
+// DeliveriesOf returns the messages about a job, oldest first.
+func (l *Ledger) DeliveriesOf(ctx context.Context, job string) ([]ledger.Delivery, error) {
+	return l.deliveries(ctx, "FROM webhook_deliveries "+ofJob, job)
+}
+
+// UpdateDelivery stores how an attempt went. A message is gone with its job:
+// then it is ledger.ErrNoJob.
+func (l *Ledger) UpdateDelivery(ctx context.Context, d ledger.Delivery) error {
+	err := l.write(ctx, func(c *sqlite.Conn) error {
+		s, err := c.Prepare("UPDATE webhook_deliveries SET attempts = ?1, next_ms = ?2, done_ms = ?3, status = ?4, error = ?5 WHERE id = ?6")
+		if err != nil {
+			return err
+		}
+		b := binder{s: s}
+		bindAttempt(&b, &d)
+		b.int(d.ID)
+		if err := step(s); err != nil {
+			return err
+		}
+		if c.Changes() == 0 {
+			return ledger.ErrNoJob
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("update delivery %d: %w", d.ID, err)
+	}
+	return nil
+}
+
+func (l *Ledger) deliveries(ctx context.Context, from string, args ...any) ([]ledger.Delivery, error) {
+	var all []ledger.Delivery
+	err := l.read(ctx, func(c *sqlite.Conn) error {
+		s, err := bindAll(c, "SELECT id, "+deliveryColumns+" "+from, args...)
+		if err != nil {
+			return err
+		}
+		return each(s, func(r scanner) error {
+			all = append(all, ledger.Delivery{ID: r.int(), Tenant: r.text(), Job: r.text(), Event: r.text(), URL: r.text(), Body: r.text(),
+				Created: r.ms(), Attempts: int(r.int()), Next: r.ms(), Done: r.ms(), Status: int(r.int()), Error: r.text()})
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	return all, nil
+}
+
+func putDelivery(c *sqlite.Conn, d *ledger.Delivery) error {
+	s, err := c.Prepare("INSERT INTO webhook_deliveries (" + deliveryColumns + ") VALUES (" + placeholders(11) + ")")
+	if err != nil {
+		return err
+	}
+	b := binder{s: s}
+	b.must(d.Tenant)
+	b.must(d.Job)
+	b.must(d.Event)
+	b.must(d.URL)
+	b.url(d.Body)
+	b.ms(d.Created)
+	bindAttempt(&b, d)
+	return step(s)
+}
+
+// bindAttempt sees to it that a message whose story is over is never due.
+func bindAttempt(b *binder, d *ledger.Delivery) {
+	if !d.Done.IsZero() {
+		d.Next = time.Time{}
+	}
+	b.int(int64(d.Attempts))
+	b.ms(d.Next)
+	b.ms(d.Done)
+	b.intOrNull(int64(d.Status))
+	b.text(d.Error)
+}

@@ -1,0 +1,286 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"tiptoe/internal/ledger"
+)
+
+// jobColumns in the order of bindJob and scanJob; the first fixedColumns of
+// them never change.
+var jobColumns = strings.Fields(`id tenant_id idempotency fingerprint month created_ms
+	type status error success priority seeds request limits webhook schedule_id crawl_id
+	reserved spent granted_ms ran_us ended_ms updated_ms`)
+
+const (
+	fixedColumns = 6
+
+	// The empty tenant is the operator. A foreign job is no other than a
+	// missing one.
+	byID          = "WHERE id = ?1 AND (?2 = '' OR tenant_id = ?2)"
+	byIdempotency = "WHERE tenant_id = ?1 AND idempotency = ?2"
+)
+
+var (
+	selectJob = "SELECT seq, " + strings.Join(jobColumns, ", ") + " FROM jobs"
+	insertJob = "INSERT INTO jobs (" + strings.Join(jobColumns, ", ") + ") VALUES (" + placeholders(len(jobColumns)) + ")"
+	updateJob = "UPDATE jobs SET " + assignments(jobColumns[fixedColumns:], 1) + fmt.Sprintf(" WHERE seq = ?%d", len(jobColumns)-fixedColumns+1)
+)
+
+// CreateJob stores a new job, unless its tenant has one of the same
+// idempotency name, which it then returns. decide must not use the Ledger: the
+// transaction around it holds the one connection that writes.
+func (l *Ledger) CreateJob(ctx context.Context, j *ledger.Job, decide func(ledger.Usage) (ledger.JobChange, error)) (existing *ledger.Job, err error) {
+	err = l.write(ctx, func(c *sqlite.Conn) error {
+		if _, err := tenant(c, j.Tenant); err != nil {
+			return err
+		}
+		if j.Idempotency != "" {
+			old, err := oneJob(c, byIdempotency, j.Tenant, j.Idempotency)
+			if err == nil {
+				existing = &old
+			}
+			if !errors.Is(err, ledger.ErrNoJob) {
+				return err
+			}
+		}
+		usage, err := usageOf(c, j.Tenant, j.Month)
+		if err != nil {
+			return err
+		}
+		change, err := decide(usage)
+		if err != nil {
+			return err
+		}
+		reserved, used, err := ledger.Settle(ledger.Job{}, j)
+		if err != nil {
+			return err
+		}
+		s, err := c.Prepare(insertJob)
+		if err != nil {
+			return err
+		}
+		b := binder{s: s}
+		bindFixed(&b, j)
+		bindChanging(&b, j)
+		if err := stepUnique(s); err != nil {
+			return fmt.Errorf("job %s: %w", j.ID, err)
+		}
+		j.Seq = c.LastInsertRowID()
+		if err := addUsage(c, j, reserved, used); err != nil {
+			return err
+		}
+		return putChange(c, j, change)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create job: %w", err)
+	}
+	return existing, nil
+}
+
+// UpdateJob changes one job. Like decide of CreateJob, fn must not use the
+// Ledger.
+func (l *Ledger) UpdateJob(ctx context.Context, tenant, id string, fn func(*ledger.Job) (ledger.JobChange, error)) (ledger.Job, error) {
+	var j ledger.Job
+	err := l.write(ctx, func(c *sqlite.Conn) (err error) {
+		if j, err = jobOf(c, tenant, id); err != nil {
+			return err
+		}
+		return changeJob(c, &j, fn)
+	})
+	if err != nil {
+		return ledger.Job{}, fmt.Errorf("update job: %w", err)
+	}
+	return j, nil
+}
+
+// changeJob applies fn to a job that was read in the same transaction.
+func changeJob(c *sqlite.Conn, j *ledger.Job, fn func(*ledger.Job) (ledger.JobChange, error)) error {
+	old := *j
+	change, err := fn(j)
+	if err != nil {
+		return err
+	}
+	reserved, used, err := ledger.Settle(old, j)
+	if err != nil {
+		return err
+	}
+	s, err := c.Prepare(updateJob)
+	if err != nil {
+		return err
+	}
+	b := binder{s: s}
+	bindChanging(&b, j)
+	b.int(j.Seq)
+	if err := step(s); err != nil {
+		return err
+	}
+	if err := addUsage(c, j, reserved, used); err != nil {
+		return err
+	}
+	return putChange(c, j, change)
+}
+
+// Job returns one job, or ledger.ErrNoJob.
+func (l *Ledger) Job(ctx context.Context, tenant, id string) (ledger.Job, error) {
+	var j ledger.Job
+	err := l.read(ctx, func(c *sqlite.Conn) (err error) {
+		j, err = jobOf(c, tenant, id)
+		return err
+	})
+	if err != nil {
+		return ledger.Job{}, fmt.Errorf("read job: %w", err)
+	}
+	return j, nil
+}
+
+// Jobs lists jobs, newest first. Each status is looked up by itself, so that
+// few running jobs are found as fast among many that ended.
+func (l *Ledger) Jobs(ctx context.Context, f ledger.JobFilter) ([]ledger.Job, error) {
+	var all []ledger.Job
+	err := l.snapshot(ctx, func(c *sqlite.Conn) error {
+		statuses := slices.Compact(slices.Sorted(slices.Values(f.Statuses)))
+		if len(statuses) == 0 {
+			statuses = append(statuses, "")
+		}
+		for _, status := range statuses {
+			var damage error
+			q, tail := jobQuery(f, status)
+			err := q.run(c, selectJob, tail, func(r scanner) {
+				j, err := scanJob(r)
+				all, damage = append(all, j), errors.Join(damage, err)
+			})
+			if err = errors.Join(err, damage); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	slices.SortFunc(all, func(a, b ledger.Job) int { return int(b.Seq - a.Seq) })
+	if f.Limit > 0 && len(all) > f.Limit {
+		all = all[:f.Limit]
+	}
+	return all, nil
+}
+
+func jobQuery(f ledger.JobFilter, status ledger.Status) (q query, tail string) {
+	q.and("seq < ?", noBound(f.Before))
+	for _, c := range []struct{ column, value string }{
+		{"tenant_id", f.Tenant}, {"status", string(status)}, {"type", f.Type}, {"schedule_id", f.Schedule},
+	} {
+		if c.value != "" {
+			q.and(c.column+" = ?", c.value)
+		}
+	}
+	if f.Match != "" {
+		q.and("(instr(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_each(seeds) WHERE instr(value, ?) > 0))", f.Match, f.Match)
+	}
+	return q, fmt.Sprintf("ORDER BY seq DESC LIMIT %d", noLimit(f.Limit))
+}
+
+// DeleteJob removes a job that has ended, its events and its deliveries. What
+// it cost stays.
+func (l *Ledger) DeleteJob(ctx context.Context, tenant, id string) error {
+	err := l.write(ctx, func(c *sqlite.Conn) error {
+		j, err := jobOf(c, tenant, id)
+		if err != nil {
+			return err
+		}
+		if !j.Status.Done() {
+			return fmt.Errorf("job %s is %s: %w", id, j.Status, ledger.ErrNotEnded)
+		}
+		for _, q := range []string{
+			"DELETE FROM job_events WHERE job_id = ?1",
+			"DELETE FROM webhook_deliveries WHERE job_id = ?1",
+			"DELETE FROM jobs WHERE id = ?1",
+		} {
+			s, err := bindAll(c, q, id)
+			if err != nil {
+				return err
+			}
+			if err := step(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete job: %w", err)
+	}
+	return nil
+}
+
+func jobOf(c *sqlite.Conn, tenant, id string) (ledger.Job, error) {
+	return oneJob(c, byID, id, tenant)
+}
+
+func oneJob(c *sqlite.Conn, where string, args ...any) (ledger.Job, error) {
+	j, err := ledger.Job{}, ledger.ErrNoJob
+	s, perr := bindAll(c, selectJob+" "+where, args...)
+	if perr != nil {
+		return j, perr
+	}
+	rerr := each(s, func(r scanner) error {
+		j, err = scanJob(r)
+		return nil
+	})
+	if rerr != nil {
+		return j, rerr
+	}
+	return j, err
+}
+
+func bindFixed(b *binder, j *ledger.Job) {
+	b.must(j.ID)
+	b.must(j.Tenant)
+	b.url(j.Idempotency)
+	b.url(j.Fingerprint)
+	b.must(j.Month)
+	b.ms(j.Created)
+}
+
+func bindChanging(b *binder, j *ledger.Job) {
+	b.must(j.Type)
+	b.must(string(j.Status))
+	b.text(j.Error)
+	if j.Success == nil {
+		b.null()
+	} else {
+		b.bool(*j.Success)
+	}
+	b.int(int64(j.Priority))
+	b.list(j.Seeds)
+	b.url(string(j.Request))
+	b.url(string(j.Limits))
+	b.url(j.Webhook)
+	b.url(j.Schedule)
+	b.intOrNull(j.Crawl)
+	b.int(j.Reserved)
+	b.int(j.Spent)
+	b.ms(j.Granted)
+	b.int(j.Ran.Microseconds())
+	b.ms(j.Ended)
+	b.ms(j.Updated)
+}
+
+func scanJob(r scanner) (ledger.Job, error) {
+	j := ledger.Job{Seq: r.int(), ID: r.text(), Tenant: r.text(), Idempotency: r.text(), Fingerprint: r.text(), Month: r.text(), Created: r.ms(),
+		Type: r.text(), Status: ledger.Status(r.text()), Error: r.text(), Success: r.maybe(), Priority: int(r.int())}
+	var err error
+	if j.Seeds, err = r.list(); err != nil {
+		err = fmt.Errorf("seeds of job %s: %w", j.ID, err)
+	}
+	j.Request, j.Limits, j.Webhook, j.Schedule, j.Crawl = r.json(), r.json(), r.text(), r.text(), r.int()
+	j.Reserved, j.Spent, j.Granted, j.Ran = r.int(), r.int(), r.ms(), r.durUS()
+	j.Ended, j.Updated = r.ms(), r.ms()
+	return j, err
+}
