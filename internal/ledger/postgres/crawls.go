@@ -11,8 +11,16 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-const crawlColumns = `id, status, reason, seeds, spec, started_ms, ended_ms, updated_ms,
-	processed, successful, failed, throttled, blocked, skipped, timeouts, requests, http_429, retries, bytes`
+// selectCrawls adds to each crawl what the workers of a fleet counted so far.
+const selectCrawls = `SELECT id, status, reason, seeds, spec, started_ms, ended_ms, crawls.updated_ms,
+	crawls.processed + coalesce(p.processed, 0), crawls.successful + coalesce(p.successful, 0), crawls.failed + coalesce(p.failed, 0),
+	crawls.throttled + coalesce(p.throttled, 0), crawls.blocked + coalesce(p.blocked, 0), crawls.skipped + coalesce(p.skipped, 0),
+	crawls.timeouts + coalesce(p.timeouts, 0), crawls.requests + coalesce(p.requests, 0), crawls.http_429 + coalesce(p.http_429, 0),
+	crawls.retries + coalesce(p.retries, 0), crawls.bytes + coalesce(p.bytes, 0)
+	FROM crawls LEFT JOIN LATERAL (SELECT sum(processed)::bigint AS processed, sum(successful)::bigint AS successful,
+		sum(failed)::bigint AS failed, sum(throttled)::bigint AS throttled, sum(blocked)::bigint AS blocked, sum(skipped)::bigint AS skipped,
+		sum(timeouts)::bigint AS timeouts, sum(requests)::bigint AS requests, sum(http_429)::bigint AS http_429,
+		sum(retries)::bigint AS retries, sum(bytes)::bigint AS bytes FROM crawl_parts WHERE crawl_id = crawls.id) p ON true `
 
 var crawlShape = newShape(`id bigint
 	status text
@@ -100,6 +108,10 @@ func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 // queueUpdate adds the update of one crawl to a batch, which then fails with
 // ErrNoCrawl if there is no such crawl.
 func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl) {
+	if crawl.Worker != "" {
+		queuePart(b, crawl)
+		return
+	}
 	args := []any{crawl.ID, string(crawl.Status), nullText(ledger.Text(crawl.Reason)), nullMS(crawl.Ended), nullMS(crawl.Updated)}
 	for _, n := range counters(&crawl.Counters) {
 		args = append(args, *n)
@@ -113,6 +125,25 @@ func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl) {
 			}
 			return nil
 		})
+	if crawl.Status != ledger.Running {
+		b.Queue("DELETE FROM crawl_parts WHERE crawl_id = $1", crawl.ID)
+	}
+}
+
+// queuePart adds what one worker counted. A crawl that is over has no parts: a
+// worker that was late with its own is not counted twice.
+func queuePart(b *pgx.Batch, crawl *ledger.Crawl) {
+	args := []any{crawl.ID, ledger.Text(crawl.Worker), nullMS(crawl.Updated)}
+	for _, n := range counters(&crawl.Counters) {
+		args = append(args, *n)
+	}
+	b.Queue(`INSERT INTO crawl_parts SELECT $1, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint,
+			$10::bigint, $11::bigint, $12::bigint, $13::bigint, $14::bigint
+		WHERE EXISTS (SELECT FROM crawls WHERE id = $1 AND status IN ('running', 'queued'))
+		ON CONFLICT (crawl_id, worker) DO UPDATE SET updated_ms = excluded.updated_ms, processed = excluded.processed,
+			successful = excluded.successful, failed = excluded.failed, throttled = excluded.throttled, blocked = excluded.blocked,
+			skipped = excluded.skipped, timeouts = excluded.timeouts, requests = excluded.requests, http_429 = excluded.http_429,
+			retries = excluded.retries, bytes = excluded.bytes`, args...)
 }
 
 // counters in the order of their columns.
@@ -176,7 +207,7 @@ func (l *Ledger) crawls(ctx context.Context, where string, args ...any) ([]ledge
 			*n = r.int()
 		}
 		return c
-	}, "SELECT "+crawlColumns+" FROM crawls "+where, args...)
+	}, selectCrawls+where, args...)
 	if err == nil {
 		err = broken
 	}

@@ -28,6 +28,7 @@ var deleteChunks = []string{
 var deleteRest = []string{
 	"DELETE FROM crawls WHERE id = $1",
 	"DELETE FROM crawl_settings WHERE crawl_id = $1",
+	"DELETE FROM crawl_parts WHERE crawl_id = $1",
 	"DELETE FROM page_numbers WHERE crawl_id = $1",
 	"DELETE FROM pages WHERE id >= $1::bigint << 40 AND id < ($1::bigint + 1) << 40",
 	"DELETE FROM requests WHERE crawl_id = $1",
