@@ -11,6 +11,7 @@ import (
 
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/fleet"
+	"tiptoe/internal/frontier"
 	"tiptoe/internal/frontier/pebblestore"
 	"tiptoe/internal/frontier/redisstore"
 )
@@ -37,7 +38,7 @@ func (a *App) openFrontier(s Settings) (lookups func() (used, limit int64), err 
 
 // joinFleet makes this process a worker among others if the frontier is shared.
 func (a *App) joinFleet(cfg *crawl.Config, s Settings) {
-	board, ok := a.Store.(fleet.Board)
+	board, ok := a.Store.(frontier.Board)
 	if !ok {
 		return
 	}

@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"tiptoe/internal/crawl"
@@ -11,8 +13,16 @@ import (
 
 // Opened puts a crawl that this process supervises on the board.
 func (m *Manager) Opened(r *crawl.Run) {
+	c := frontier.Announced{ID: r.ID, By: m.cfg.Worker, Cap: max(r.Spec.MaxURLs, 0)}
+	// Before its seeds are queued, or whoever leases them finds no crawl to
+	// join. Without an answer the next turn announces it.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := m.cfg.Board.Announce(ctx, c); err == nil {
+		c.Changed = m.cfg.Now()
+	}
 	m.mu.Lock()
-	m.supervised[r.ID] = &supervision{run: r, state: Crawl{ID: r.ID, By: m.cfg.Worker, Cap: max(r.Spec.MaxURLs, 0)}}
+	m.supervised[r.ID] = &supervision{run: r, state: c}
 	m.mu.Unlock()
 	m.poke()
 }
@@ -57,7 +67,7 @@ func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
 	m.mu.Lock()
 	delete(m.supervised, r.ID)
 	m.mu.Unlock()
-	if err := m.cfg.Board.Report(ctx, Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0); err != nil {
+	if err := m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0); err != nil {
 		return err
 	}
 	return m.cfg.Board.Withdraw(ctx, r.ID)
@@ -67,7 +77,7 @@ func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
 func (m *Manager) readBoard(ctx context.Context) error {
 	now := m.cfg.Now()
 	m.mu.Lock()
-	var announce []Crawl
+	var announce []frontier.Announced
 	for _, s := range m.supervised {
 		if s.state.Changed.IsZero() || now.Sub(s.state.Changed) > m.cfg.TTL/3 {
 			s.state.Changed = now
@@ -93,7 +103,7 @@ func (m *Manager) readBoard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	on := make(map[int64]Crawl, len(list))
+	on := make(map[int64]frontier.Announced, len(list))
 	for _, c := range list {
 		on[c.ID] = c
 	}
@@ -131,7 +141,7 @@ func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
 	m.mu.Lock()
 	delete(m.joined, r.ID)
 	m.mu.Unlock()
-	return m.cfg.Board.Report(ctx, Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
+	return m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
 }
 
 // Chunks of a budget that a worker takes at once: a part of what is left, so
@@ -176,8 +186,8 @@ func (m *Manager) report(ctx context.Context) error {
 	for _, r := range m.runs() {
 		p := r.Part()
 		rate += p.Rate
-		rep := Report{Crawl: r.ID, Worker: m.cfg.Worker, At: m.cfg.Now(), Parked: p.Parked, InHand: p.InHand, Retrying: p.Retrying,
-			Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: p.Counters, Classes: p.Classes}
+		rep := frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker, At: m.cfg.Now(), Parked: p.Parked, InHand: p.InHand, Retrying: p.Retrying,
+			Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: counters(p.Counters), Classes: p.Classes}
 		if err := m.cfg.Board.Report(ctx, rep, reportsLast*m.cfg.Turn+m.cfg.TTL); err != nil {
 			return err
 		}
@@ -226,7 +236,11 @@ func (m *Manager) gather(ctx context.Context, s *supervision) error {
 		sh.Unused += r.Allowance
 		sh.Hungry = sh.Hungry || r.Hungry
 		sh.Rate += r.Rate
-		addUp(&sh.Counters, &r.Counters)
+		var n ledger.Counters
+		if err := json.Unmarshal(r.Counters, &n); err != nil {
+			return fmt.Errorf("read the report of %s: %w", r.Worker, err)
+		}
+		addUp(&sh.Counters, &n)
 		for i := range sh.Classes {
 			sh.Classes[i] += r.Classes[i]
 		}
@@ -244,7 +258,7 @@ func (m *Manager) gather(ctx context.Context, s *supervision) error {
 
 // listens reports whether a worker is still to be counted: one that has said
 // nothing new for a while is dead or frozen. If it wakes, its leases are gone.
-func (s *supervision) listens(r *Report, now time.Time, patience time.Duration) bool {
+func (s *supervision) listens(r *frontier.Report, now time.Time, patience time.Duration) bool {
 	if s.heard == nil {
 		s.heard = make(map[string]heard)
 	}
@@ -284,4 +298,12 @@ func addUp(a, b *ledger.Counters) {
 	a.HTTP429 += b.HTTP429
 	a.Retries += b.Retries
 	a.Bytes += b.Bytes
+}
+
+func counters(c ledger.Counters) json.RawMessage {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return nil // numbers only
+	}
+	return b
 }

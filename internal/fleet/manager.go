@@ -22,10 +22,11 @@ type Ledger interface {
 
 // Config of a Manager.
 type Config struct {
-	Board  Board
+	Board  frontier.Board
 	Ledger Ledger
 	Log    *slog.Logger
 	Now    func() time.Time
+	Until  func(time.Time) time.Duration // left until a deadline, by a clock that nobody sets; default time.Until
 
 	Worker string        // name of this process, new at each start
 	Host   string        // the machine's name
@@ -75,7 +76,7 @@ type Manager struct {
 // supervision is a crawl that this process watches over.
 type supervision struct {
 	run   *crawl.Run
-	state Crawl
+	state frontier.Announced
 	last  *crawl.Shared
 	heard map[string]heard // by worker
 }
@@ -90,6 +91,9 @@ type heard struct {
 func New(cfg Config) *Manager {
 	if cfg.TTL <= 0 {
 		cfg.TTL = DefaultTTL
+	}
+	if cfg.Until == nil {
+		cfg.Until = time.Until
 	}
 	if cfg.Turn <= 0 {
 		cfg.Turn = defaultTurn
@@ -115,7 +119,7 @@ func (m *Manager) Bits() uint16 { return m.bits }
 // Held reports whether a group's lease is safe to act on now.
 func (m *Manager) Held(group string) bool {
 	d := m.cfg.Board.Deadline(group)
-	return !d.IsZero() && m.cfg.Now().Before(d)
+	return !d.IsZero() && m.cfg.Until(d) > 0
 }
 
 // Trouble notes what the engine waits for.
@@ -406,7 +410,7 @@ func (m *Manager) handBack(ctx context.Context) error {
 		if n := r.Unused(1 << 62); n > 0 {
 			_, _, _ = m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n) // or recounted later
 		}
-		_ = m.cfg.Board.Report(ctx, Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
+		_ = m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
 	}
 	if err := m.release(ctx, held); err != nil {
 		return err

@@ -1,30 +1,28 @@
-package fleet
+package frontier
 
 import (
 	"context"
+	"encoding/json"
 	"time"
-
-	"tiptoe/internal/frontier"
-	"tiptoe/internal/ledger"
 )
 
 // Board is where the workers of a fleet meet, beside the frontier itself: who
 // is there, which crawls are on, how many pages each may still take. One
-// store implements it together with frontier.Leases. All of it can be lost
+// store implements it together with Leases. All of it can be lost
 // without losing work: crawls are announced again by whoever supervises them,
 // budgets are counted again from the ledger.
 type Board interface {
-	frontier.Leases
+	Leases
 
 	// Claim leases one group by name, with or without work in it, if nobody
 	// else holds it.
-	Claim(ctx context.Context, worker string, ttl time.Duration, group string) (l frontier.Lease, ok bool, err error)
+	Claim(ctx context.Context, worker string, ttl time.Duration, group string) (l Lease, ok bool, err error)
 
 	// Announce puts a crawl on the board or changes how it is doing; it stays
 	// until it is withdrawn. Acquire offers no work of a crawl that is held.
-	Announce(ctx context.Context, c Crawl) error
+	Announce(ctx context.Context, c Announced) error
 	Withdraw(ctx context.Context, crawl int64) error
-	Crawls(ctx context.Context) ([]Crawl, error)
+	Crawls(ctx context.Context) ([]Announced, error)
 
 	// Spend takes up to n pages of a crawl's budget for a worker; fewer, or
 	// none, if no more are left. A negative n gives pages back. A crawl with
@@ -41,8 +39,8 @@ type Board interface {
 	Reports(ctx context.Context, crawl int64) ([]Report, error)
 }
 
-// Crawl is a crawl as the board shows it.
-type Crawl struct {
+// Announced is a crawl as the board shows it.
+type Announced struct {
 	ID      int64     `json:"id"`
 	By      string    `json:"by"`             // the worker that supervises it
 	Held    bool      `json:"held,omitempty"` // no new requests: it is being stopped, or paused
@@ -64,6 +62,6 @@ type Report struct {
 	Hungry    bool            `json:"hungry,omitempty"`    // wants more pages than it has
 	Left      bool            `json:"left,omitempty"`      // has stopped working for the crawl
 	Rate      float64         `json:"rate,omitempty"`
-	Counters  ledger.Counters `json:"counters"` // of this worker, since it joined
+	Counters  json.RawMessage `json:"counters"` // of this worker, since it joined; the store does not look into it
 	Classes   [6]int64        `json:"classes"`
 }

@@ -1,0 +1,211 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"tiptoe/internal/frontier"
+)
+
+// The board is kept in the first shard: it is small, and one script sees all
+// of it.
+const boardShard = 0
+
+var (
+	scriptOff      = load("off")
+	scriptOn       = load("on")
+	scriptGrab     = load("grab")
+	scriptSpend    = load("spend")
+	scriptRecount  = load("recount")
+	scriptReport   = load("report")
+	scriptReports  = load("reports")
+	scriptAnnounce = load("announce")
+)
+
+var _ frontier.Board = (*Store)(nil)
+
+// onPage is how many groups one script offers again.
+const onPage = 500
+
+// one runs one script on one shard.
+func (s *Store) one(ctx context.Context, shard int, sc *script, args ...string) (rueidis.RedisResult, error) {
+	if err := s.begin(ctx); err != nil {
+		return rueidis.RedisResult{}, err
+	}
+	defer s.ops.Done()
+	replies, err := s.run(ctx, call{shard, sc, args})
+	if err != nil {
+		return rueidis.RedisResult{}, err
+	}
+	return replies[0], nil
+}
+
+// Claim implements frontier.Board.
+func (s *Store) Claim(ctx context.Context, worker string, ttl time.Duration, group string) (l frontier.Lease, ok bool, err error) {
+	if err := s.use(worker); err != nil {
+		return l, false, err
+	}
+	s.leasing.Lock()
+	defer s.leasing.Unlock()
+	shard := s.shardOf(group)
+	for range 2 {
+		ses := s.current(shard)
+		s.mu.Lock()
+		s.sessions[shard].tried = true
+		s.mu.Unlock()
+		begun := "0"
+		if ses.begun {
+			begun = "1"
+		}
+		sent := time.Now()
+		r, err := s.one(ctx, shard, scriptGrab, ses.name, begun, millis(ttl), group)
+		if err != nil {
+			return l, false, fmt.Errorf("claim %s: %w", group, err)
+		}
+		if rueidis.IsRedisNil(r.Error()) { // our session had expired: once more under a new name
+			s.end(shard)
+			continue
+		}
+		got, err := s.parseLeases(r)
+		if err != nil || len(got) == 0 {
+			return l, false, err
+		}
+		s.extend(shard, sent, ttl)
+		s.mu.Lock()
+		s.sessions[shard].leases[group] = got[0].Token
+		s.mu.Unlock()
+		return got[0], true, nil
+	}
+	return l, false, nil
+}
+
+// Announce implements frontier.Board.
+func (s *Store) Announce(ctx context.Context, c frontier.Announced) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	id := strconv.FormatInt(c.ID, 10)
+	if err := s.offer(ctx, id, !c.Held); err != nil {
+		return fmt.Errorf("announce crawl %s: %w", id, err)
+	}
+	if _, err := s.one(ctx, boardShard, scriptAnnounce, id, string(text), strconv.FormatInt(c.Cap, 10)); err != nil {
+		return fmt.Errorf("announce crawl %s: %w", id, err)
+	}
+	return nil
+}
+
+// Withdraw implements frontier.Board.
+func (s *Store) Withdraw(ctx context.Context, crawl int64) error {
+	id := strconv.FormatInt(crawl, 10)
+	err := s.offer(ctx, id, false)
+	if err == nil {
+		_, err = s.one(ctx, boardShard, scriptAnnounce, id, "", "0")
+	}
+	if err != nil {
+		return fmt.Errorf("withdraw crawl %s: %w", id, err)
+	}
+	return nil
+}
+
+// offer lets Acquire see a crawl's work, or hides it.
+func (s *Store) offer(ctx context.Context, id string, on bool) error {
+	for shard := range s.tags {
+		if !on {
+			if _, err := s.one(ctx, shard, scriptOff, id); err != nil {
+				return err
+			}
+			continue
+		}
+		for from := "-"; from != ""; {
+			r, err := s.one(ctx, shard, scriptOn, id, from, strconv.Itoa(onPage))
+			if err != nil {
+				return err
+			}
+			last, err := r.ToString()
+			if err != nil && !rueidis.IsRedisNil(err) {
+				return s.strange("on", err)
+			}
+			if from = ""; last != "" {
+				from = "(" + last
+			}
+		}
+	}
+	return nil
+}
+
+// Crawls implements frontier.Board.
+func (s *Store) Crawls(ctx context.Context) ([]frontier.Announced, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.ops.Done()
+	s.calls.Add(1)
+	texts, err := s.client.Do(ctx, s.client.B().Hvals().Key(s.key(boardShard, "crawls")).Build()).AsStrSlice()
+	if err != nil {
+		return nil, fmt.Errorf("read the board: %w", s.explain(err))
+	}
+	return decodeAll[frontier.Announced](s, texts)
+}
+
+// Spend implements frontier.Board.
+func (s *Store) Spend(ctx context.Context, crawl int64, _ string, n int64) (granted, spent int64, err error) {
+	r, err := s.one(ctx, boardShard, scriptSpend, strconv.FormatInt(crawl, 10), strconv.FormatInt(n, 10))
+	if err != nil {
+		return 0, 0, fmt.Errorf("spend pages of crawl %d: %w", crawl, err)
+	}
+	v, err := r.AsIntSlice()
+	if err != nil || len(v) != 2 {
+		return 0, 0, s.strange("spend", err)
+	}
+	return v[0], v[1], nil
+}
+
+// Recount implements frontier.Board.
+func (s *Store) Recount(ctx context.Context, crawl int64, expected, spent int64) error {
+	_, err := s.one(ctx, boardShard, scriptRecount, strconv.FormatInt(crawl, 10), strconv.FormatInt(expected, 10), strconv.FormatInt(spent, 10))
+	if err != nil {
+		return fmt.Errorf("recount pages of crawl %d: %w", crawl, err)
+	}
+	return nil
+}
+
+// Report implements frontier.Board.
+func (s *Store) Report(ctx context.Context, r frontier.Report, ttl time.Duration) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if _, err = s.one(ctx, boardShard, scriptReport, strconv.FormatInt(r.Crawl, 10), r.Worker, string(text), millis(ttl)); err != nil {
+		return fmt.Errorf("report about crawl %d: %w", r.Crawl, err)
+	}
+	return nil
+}
+
+// Reports implements frontier.Board.
+func (s *Store) Reports(ctx context.Context, crawl int64) ([]frontier.Report, error) {
+	r, err := s.one(ctx, boardShard, scriptReports, strconv.FormatInt(crawl, 10))
+	if err != nil {
+		return nil, fmt.Errorf("read reports about crawl %d: %w", crawl, err)
+	}
+	texts, err := r.AsStrSlice()
+	if err != nil {
+		return nil, s.strange("reports", err)
+	}
+	return decodeAll[frontier.Report](s, texts)
+}
+
+func decodeAll[T any](s *Store, texts []string) ([]T, error) {
+	list := make([]T, len(texts))
+	for i := range texts {
+		if err := json.Unmarshal([]byte(texts[i]), &list[i]); err != nil {
+			return nil, s.strange("board", err)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,21 @@
+-- Leases groups to a session, which begins with its first lease. Returns nil
+-- if the session had begun and has expired.
+local session, begun, ttl = take(), take(), num()
+local expiry = call('ZSCORE', B .. ':x', session)
+if begun == '1' and not (expiry and tonumber(expiry) > now) then return false end
+call('ZADD', B .. ':x', 'GT', now + ttl, session)
+local n = num()
+local token = tick(0, n)
+local out = {}
+for i = 1, n do
+	local group = take()
+	if call('EXISTS', B .. ':k:' .. group) == 1 and call('HEXISTS', B .. ':o', group) == 0 then
+		call('HSET', B .. ':o', group, string.format('%.0f', token + i) .. ' ' .. session)
+		call('SADD', B .. ':h:' .. session, group)
+		call('ZREM', B .. ':f', group)
+		out[#out + 1] = group
+		out[#out + 1] = token + i
+		counts(group, out)
+	end
+end
+return out
