@@ -3,7 +3,7 @@ GO ?= go
 # A clone owned by somebody else has no history that git would tell.
 VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test bench lint demo docs fuzz sim-long kill-marathon accept-long story clean help
+.PHONY: build test bench lint demo docs dashboard fuzz sim-long kill-marathon accept-long story clean help
 
 build: ## bin/tiptoe
 	$(GO) build -trimpath -buildvcs=$(VCS) -o bin/tiptoe ./cmd/tiptoe
@@ -26,6 +26,9 @@ demo: build ## a little web on this machine, crawled with the live view
 docs: ## rewrite what is generated: docs/CONFIG.md, docs/live-view.svg
 	$(GO) test ./cmd/tiptoe -run 'Test_the_configuration_document' -update
 	$(GO) test ./internal/tui -run 'TestThePictureInTheDocsIsTheView' -update
+
+dashboard: ## build dashboard/ into the program (needs Node; nothing else does)
+	@bash scripts/dashboard.sh build
 
 fuzz: ## every fuzz target, FUZZTIME=30s each; ONLY=robots picks some
 	@bash scripts/fuzz.sh

@@ -63,7 +63,11 @@ func workerName(host string) string {
 // the grace is over.
 func (a *App) Drain(grace time.Duration) {
 	s := a.Engine.Scheduler()
-	s.Drain(s.Held(), a.Engine.Now())
+	var groups []string
+	for _, l := range s.Held() {
+		groups = append(groups, l.Group)
+	}
+	s.Drain(groups, a.Engine.Now())
 	end := time.Now().Add(grace)
 	for s.InFlight() > 0 && time.Now().Before(end) {
 		time.Sleep(20 * time.Millisecond)

@@ -370,10 +370,10 @@ func (m *Manager) giveBack(ctx context.Context, now time.Time) error {
 // worker does not stop the others.
 const movedAtOnce = 64
 
-func (m *Manager) misplaced(held []string) (groups []string) {
-	for _, g := range held {
-		if !m.prefers(g) {
-			groups = append(groups, g)
+func (m *Manager) misplaced(held []frontier.Lease) (groups []string) {
+	for _, l := range held {
+		if !m.prefers(l.Group) {
+			groups = append(groups, l.Group)
 		}
 		if len(groups) == movedAtOnce {
 			break
@@ -382,8 +382,8 @@ func (m *Manager) misplaced(held []string) (groups []string) {
 	return groups
 }
 
-func (m *Manager) release(ctx context.Context, groups []string) error {
-	if len(groups) == 0 {
+func (m *Manager) release(ctx context.Context, leases []frontier.Lease) error {
+	if len(leases) == 0 {
 		return nil
 	}
 	s := m.engine.Scheduler()
@@ -391,12 +391,8 @@ func (m *Manager) release(ctx context.Context, groups []string) error {
 	if _, err := s.Commit(ctx, &frontier.Batch{}, m.cfg.Now()); err != nil {
 		return err
 	}
-	leases := make([]frontier.Lease, len(groups))
-	for i, g := range groups {
-		leases[i].Group = g
-	}
 	return s.Exclusive(func() error {
-		s.Drop(groups, m.cfg.Now())
+		s.Drop(names(leases), m.cfg.Now())
 		return m.cfg.Board.Release(ctx, leases)
 	})
 }
@@ -405,7 +401,7 @@ func (m *Manager) release(ctx context.Context, groups []string) error {
 func (m *Manager) handBack(ctx context.Context) error {
 	s := m.engine.Scheduler()
 	held := s.Held()
-	s.Drain(held, m.cfg.Now())
+	s.Drain(names(held), m.cfg.Now())
 	for _, r := range m.runs() {
 		if n := r.Unused(1 << 62); n > 0 {
 			_, _, _ = m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n) // or recounted later
@@ -431,4 +427,12 @@ func (m *Manager) runs() []*crawl.Run {
 	}
 	slices.SortFunc(list, func(a, b *crawl.Run) int { return int(a.ID - b.ID) })
 	return list
+}
+
+func names(leases []frontier.Lease) []string {
+	groups := make([]string, len(leases))
+	for i, l := range leases {
+		groups[i] = l.Group
+	}
+	return groups
 }

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -40,12 +41,18 @@ func (s *Scheduler) permit(now time.Time) uint64 {
 	}
 }
 
+// ours reports whether a group is leased to this process.
+func (sh *shard) ours(group string) bool {
+	_, ok := sh.leases[group]
+	return ok
+}
+
 // held reports whether the group may be worked on at this moment.
 func (sh *shard) held(g *group) bool {
 	if sh.leases == nil {
 		return true
 	}
-	return sh.leases[g.key] && sh.s.opt.Held(g.key)
+	return sh.ours(g.key) && sh.s.opt.Held(g.key)
 }
 
 // Exclusive runs fn while no commit is under way. Take, Refresh and Drop belong
@@ -62,7 +69,7 @@ func (s *Scheduler) Take(leases []Lease, now time.Time) (unknown []CrawlID) {
 	for _, l := range leases {
 		sh := s.shardOf(l.Group)
 		sh.mu.Lock()
-		sh.leases[l.Group] = true
+		sh.leases[l.Group] = l.Token
 		g := sh.group(l.Group)
 		if g.taken.IsZero() {
 			g.taken = now
@@ -79,7 +86,7 @@ func (s *Scheduler) Refresh(leases []Lease, now time.Time) (unknown []CrawlID) {
 	for _, l := range leases {
 		sh := s.shardOf(l.Group)
 		sh.mu.Lock()
-		if g := sh.groups[l.Group]; g != nil && sh.leases[l.Group] {
+		if g := sh.groups[l.Group]; g != nil && sh.ours(l.Group) {
 			unknown = s.counts(sh, g, l, now, unknown)
 		}
 		sh.mu.Unlock()
@@ -211,18 +218,18 @@ func (s *Scheduler) Drain(groups []string, now time.Time) {
 // Drained names leased groups that can be given back: those that were drained
 // and have nothing in hand, and those that have had no work since before. Their
 // clocks are written with the next commit, which must come before the release.
-func (s *Scheduler) Drained(before time.Time) (groups []string) {
+func (s *Scheduler) Drained(before time.Time) (leases []Lease) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for name := range sh.leases {
+		for name, token := range sh.leases {
 			g := sh.groups[name]
 			if g == nil || g.quiet() && (g.draining || g.taken.Before(before) && !g.hasAny()) {
-				groups = append(groups, name)
+				leases = append(leases, Lease{Group: name, Token: token})
 			}
 		}
 		sh.mu.Unlock()
 	}
-	return groups
+	return leases
 }
 
 // quiet reports that nothing of the group is in hand.
@@ -253,7 +260,7 @@ func (s *Scheduler) Wanted() (groups []string) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		for name, g := range sh.groups {
-			if sh.leases != nil && !sh.leases[name] && len(g.tasks) > 0 {
+			if sh.leases != nil && !sh.ours(name) && len(g.tasks) > 0 {
 				groups = append(groups, name)
 			}
 		}
@@ -263,18 +270,18 @@ func (s *Scheduler) Wanted() (groups []string) {
 }
 
 // Held names the groups that are ours, but for those that are on their way out.
-func (s *Scheduler) Held() (groups []string) {
+func (s *Scheduler) Held() (leases []Lease) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for name := range sh.leases {
+		for name, token := range sh.leases {
 			if g := sh.groups[name]; g == nil || !g.draining {
-				groups = append(groups, name)
+				leases = append(leases, Lease{Group: name, Token: token})
 			}
 		}
 		sh.mu.Unlock()
 	}
-	slices.Sort(groups)
-	return groups
+	slices.SortFunc(leases, func(a, b Lease) int { return cmp.Compare(a.Group, b.Group) })
+	return leases
 }
 
 // Leased counts the groups that are held, and Room how many more fit.

@@ -345,7 +345,7 @@ func (s *Scheduler) announce(c *Crawl, e Entry, now time.Time) {
 	sh := s.shardOf(e.Group)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.leases != nil && !sh.leases[e.Group] {
+	if sh.leases != nil && !sh.ours(e.Group) {
 		return // whoever holds the group hears of it from the store
 	}
 	c.pending.Add(1)

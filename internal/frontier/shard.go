@@ -13,7 +13,7 @@ type shard struct {
 	mu sync.Mutex
 
 	groups  map[string]*group
-	leases  map[string]bool // groups that are ours; nil: all are
+	leases  map[string]uint64 // groups that are ours, with their tokens; nil: all are
 	ready   readyHeap
 	seq     uint64
 	slots   []*group // waiting for a robots slot
@@ -33,7 +33,7 @@ type shard struct {
 func newShard(s *Scheduler) *shard {
 	sh := &shard{s: s, groups: make(map[string]*group), wake: make(chan struct{}, 1)}
 	if s.opt.Held != nil {
-		sh.leases = make(map[string]bool)
+		sh.leases = make(map[string]uint64)
 	}
 	return sh
 }
@@ -310,7 +310,7 @@ func (sh *shard) evict() {
 			continue
 		}
 		seen[g] = true
-		if sh.leases[g.key] || g.dirty || g.changed || g.holdsWork() || g.clocks.OwesWait(now) {
+		if sh.ours(g.key) || g.dirty || g.changed || g.holdsWork() || g.clocks.OwesWait(now) {
 			kept = append(kept, g)
 			continue
 		}

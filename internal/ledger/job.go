@@ -10,7 +10,7 @@ type Job struct {
 	ID       string
 	Seq      int64 // given by the ledger, ascending in the order of submission
 	Tenant   string
-	Type     string // crawl, warm
+	Type     string // crawl, warm, or one of those that take no slot
 	Status   Status
 	Error    string // why it is partial, failed or cancelled, or waits; in words
 	Success  *bool  // nil while it has not ended
@@ -35,6 +35,12 @@ type Job struct {
 	Ended   time.Time     // zero while it has not
 	Updated time.Time
 }
+
+// The types of jobs that hold no slot of the queue.
+const (
+	TypeFetch   = "fetch"   // one page, for somebody who waits for it
+	TypeCommand = "command" // a crawl on the command line, shown as a job
+)
 
 // Done reports whether a status is one of the ends.
 func (s Status) Done() bool {
@@ -86,7 +92,7 @@ type Schedule struct {
 type JobFilter struct {
 	Tenant   string // empty: of every tenant
 	Statuses []Status
-	Type     string
+	Type     string // empty: every type but fetches, of which there are many
 	Schedule string
 	Match    string // part of a seed or of the ID
 	Before   int64  // a Job.Seq: go on behind this job; 0 from the newest

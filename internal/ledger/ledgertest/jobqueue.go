@@ -76,6 +76,20 @@ var queueCases = []jobCase{
 		}
 		equal(t, "when a slot is given away", seen, want)
 	}},
+	{"fetches and commands hold no slot, and fetches are listed only when they are asked for", func(t *testing.T, s JobStore) {
+		newTenants(t, s, "a")
+		for _, kind := range []string{"crawl", ledger.TypeFetch, ledger.TypeCommand} {
+			j := newJob("a", kind)
+			j.Type, j.Status, j.Granted = kind, ledger.Running, t0
+			order(t, s, j)
+		}
+		c := got[ledger.Contest](t)(s.Contest(t.Context(), t0))
+		equal(t, "contest", c, ledger.Contest{Running: map[string]int{"a": 1}, Served: map[string]int{"a": 1}})
+		for kind, want := range map[string][]string{"": {ledger.TypeCommand, "crawl"}, ledger.TypeFetch: {ledger.TypeFetch}} {
+			equal(t, "of type "+kind, jobIDs(got[[]ledger.Job](t)(s.Jobs(t.Context(), ledger.JobFilter{Tenant: "a", Type: kind}))), want)
+		}
+		got[ledger.Job](t)(s.Job(t.Context(), "a", ledger.TypeFetch))
+	}},
 	{"the chosen job gets the slot and nobody else does", func(t *testing.T, s JobStore) {
 		newTenants(t, s, "a")
 		orders(t, s, "a", "j", "k", "l")

@@ -19,8 +19,8 @@ const queueLock = 0x736c6f74
 // before the time that is asked about.
 const (
 	selectWaiting   = "SELECT id, seq, tenant_id, priority FROM jobs WHERE status = 'queued' ORDER BY seq"
-	selectRunning   = "SELECT tenant_id, count(*) FROM jobs WHERE status = 'running' GROUP BY tenant_id"
-	selectServed    = "SELECT tenant_id, count(*) FROM jobs WHERE granted_ms >= $1 GROUP BY tenant_id"
+	selectRunning   = "SELECT tenant_id, count(*) FROM jobs WHERE status = 'running' AND type NOT IN ('fetch', 'command') GROUP BY tenant_id"
+	selectServed    = "SELECT tenant_id, count(*) FROM jobs WHERE granted_ms >= $1 AND type NOT IN ('fetch', 'command') GROUP BY tenant_id"
 	selectAttending = "SELECT " + tenantColumns + " FROM tenants WHERE id IN (SELECT tenant_id FROM jobs WHERE status = 'queued')"
 )
 

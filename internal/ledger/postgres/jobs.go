@@ -189,6 +189,9 @@ func jobQuery(f ledger.JobFilter, status ledger.Status) (sql string, args []any)
 			q.and(c.column+" = ?", c.value)
 		}
 	}
+	if f.Type == "" {
+		q.and("type <> ?", ledger.TypeFetch)
+	}
 	if f.Match != "" {
 		q.and("(strpos(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_array_elements_text(seeds::json) AS seed WHERE strpos(seed, ?) > 0))", f.Match, f.Match)
 	}

@@ -17,8 +17,8 @@ import (
 // them all to save the sorting of a few.
 const (
 	selectWaiting = "SELECT seq, id, tenant_id, priority FROM jobs WHERE status = 'queued' ORDER BY seq"
-	selectRunning = "SELECT tenant_id, count(*) FROM jobs WHERE status = 'running' GROUP BY tenant_id"
-	selectServed  = "SELECT tenant_id, count(*) FROM jobs INDEXED BY jobs_by_grant WHERE granted_ms >= ?1 GROUP BY tenant_id"
+	selectRunning = "SELECT tenant_id, count(*) FROM jobs WHERE status = 'running' AND type NOT IN ('fetch', 'command') GROUP BY tenant_id"
+	selectServed  = "SELECT tenant_id, count(*) FROM jobs INDEXED BY jobs_by_grant WHERE granted_ms >= ?1 AND type NOT IN ('fetch', 'command') GROUP BY tenant_id"
 )
 
 // StartNext gives a slot away. SQLite's write lock, which other processes

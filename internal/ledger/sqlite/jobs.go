@@ -181,6 +181,9 @@ func jobQuery(f ledger.JobFilter, status ledger.Status) (q query, tail string) {
 			q.and(c.column+" = ?", c.value)
 		}
 	}
+	if f.Type == "" {
+		q.and("type <> ?", ledger.TypeFetch)
+	}
 	if f.Match != "" {
 		q.and("(instr(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_each(seeds) WHERE instr(value, ?) > 0))", f.Match, f.Match)
 	}

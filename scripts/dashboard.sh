@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# The dashboard's sources and what is built from them.
+#
+#   scripts/dashboard.sh build   builds dashboard/ into internal/dashboard/dist (make dashboard)
+#   scripts/dashboard.sh check   builds it elsewhere and compares with what is committed
+#   scripts/dashboard.sh deps    installs what building and the browser test need
+#
+# Node is needed for this alone; tiptoe itself is built from what is committed.
+set -euo pipefail
+cd "$(dirname "$0")/../dashboard"
+dist=../internal/dashboard/dist
+
+command -v node >/dev/null && command -v npm >/dev/null || {
+  echo "Node and npm are not installed; they are needed to build the dashboard, and for nothing else." >&2
+  exit 1
+}
+
+# npm ci when there is nothing, or when the lock file is newer than what is there.
+deps() {
+  if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
+    npm ci --no-fund --no-audit --loglevel=error
+    touch node_modules/.package-lock.json
+  fi
+}
+
+# build FOLDER
+build() {
+  deps
+  node_modules/.bin/tsc --noEmit
+  node_modules/.bin/vite build --logLevel warn --outDir "$1" --emptyOutDir
+}
+
+case "${1:-build}" in
+deps) deps ;;
+build)
+  build "$dist"
+  echo "built: $(find "$dist" -type f | wc -l) files, $(find "$dist" -type f -print0 | xargs -0 cat | gzip -9 | wc -c) bytes with gzip"
+  ;;
+check)
+  fresh=$(mktemp -d)
+  trap 'rm -rf "$fresh"' EXIT
+  build "$fresh/dist" >/dev/null
+  diff -r "$fresh/dist" "$dist" >/dev/null || {
+    echo "What is committed in internal/dashboard/dist is not what dashboard/ builds; run make dashboard." >&2
+    diff -rq "$fresh/dist" "$dist" >&2 || true
+    exit 1
+  }
+  echo "internal/dashboard/dist is what dashboard/ builds."
+  ;;
+*)
+  echo "usage: scripts/dashboard.sh [build | check | deps]" >&2
+  exit 2
+  ;;
+esac
