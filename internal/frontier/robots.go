@@ -144,8 +144,11 @@ func (s *Scheduler) RobotsDone(t RobotsTask, c *RobotsCopy, started, now time.Ti
 		if t.Crawl != nil {
 			limit = min(limit, t.Crawl.Rules.MaxRetries+1)
 		}
-		if c.Failure == outcome.DNS {
+		switch c.Failure {
+		case outcome.DNS:
 			limit = min(limit, 2)
+		case outcome.Guard:
+			limit = 1 // we refuse the address ourselves
 		}
 		if o.tries < limit {
 			o.state = originMissing
