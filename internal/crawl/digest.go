@@ -125,7 +125,7 @@ func (e *Engine) digestBody(r *Run, en *frontier.Entry, h *Hop, pg *ledger.Page,
 			pg.Canonical = c.String()
 		}
 	}
-	lk := &linker{e: e, r: r, en: en, rec: rec, base: base, private: h.Private, at: h.Ended, follow: !pg.NoFollow && pg.Outcome == outcome.OK}
+	lk := &linker{e: e, r: r, en: en, rec: rec, base: base, private: h.Private, at: h.Ended, follow: !pg.NoFollow && !r.Spec.Once && pg.Outcome == outcome.OK}
 	var langs map[string]string
 	for i := range doc.Links {
 		l := &doc.Links[i]
@@ -170,6 +170,9 @@ func (e *Engine) digestRedirect(r *Run, en *frontier.Entry, h *Hop, pg *ledger.P
 	}
 	if int(en.Hops) >= r.Spec.MaxRedirects {
 		pg.Outcome, pg.Error = outcome.RedirectLimit, fmt.Sprintf("more than %d redirects in a row", r.Spec.MaxRedirects)
+		return
+	}
+	if r.Spec.Once {
 		return
 	}
 	next := frontier.Entry{

@@ -39,6 +39,7 @@ type Spec struct {
 	Timeout         time.Duration       `json:"timeout"`
 	MaxRedirects    int                 `json:"max_redirects"`
 	Warm            bool                `json:"warm,omitempty"`              // ask again for what a cache did not have
+	Once            bool                `json:"once,omitempty"`              // the seeds and nothing else, each asked for one time
 	GuardSeeds      bool                `json:"guard_seeds,omitempty"`       // seeds are not trusted with private addresses
 	PageStop        string              `json:"page_stop,omitempty"`         // the sentence for MaxURLs, if it is not the crawl's own
 	TimeStop        string              `json:"time_stop,omitempty"`         // the sentence for Duration; then it ends without a grace

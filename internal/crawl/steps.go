@@ -265,6 +265,7 @@ func (e *Engine) release(r *Run, w *frontier.Work, h *Hop) politeness.Verdict {
 	tries := int(w.Entry.Tries) + 1
 	a := h.answer(h.Ended, tries)
 	v := e.sched.Release(w.Permit, h.Ended, a)
+	v.Retry = v.Retry && !(r.Spec.Once && w.Kind == frontier.Fetch)
 	h.verdict, h.asked = v, a.RetryAfter
 	if a.RateLimit.After(h.asked) {
 		h.asked = a.RateLimit

@@ -52,6 +52,7 @@ func (r *Run) Status() Status {
 	s.InFlight = r.fc.InFlight()
 	s.Uncommitted = r.e.uncommitted.Load()
 	s.Hosts = hostCounts(snap)
+	r.overall(&s)
 	for _, v := range snap.Busiest {
 		s.Busiest = append(s.Busiest, hostStatus(v))
 	}
@@ -62,6 +63,16 @@ func (r *Run) Status() Status {
 	s.Binding = binding(&s)
 	s.Layers = r.e.layers(snap)
 	return s
+}
+
+// overall puts what all workers of a fleet report in place of this one's part.
+func (r *Run) overall(s *Status) {
+	sh := r.shared.Load()
+	if sh == nil {
+		return
+	}
+	s.Counters, s.StatusClasses, s.PagesPerSec = sh.Counters, sh.Classes, sh.Rate
+	s.Queued, s.InFlight = max(sh.Pending-sh.InHand, 0), sh.InHand
 }
 
 // layers are the machine's, whoever uses them [SPEC §8].
@@ -143,6 +154,9 @@ func (r *Run) eta(s *Status, snap frontier.Snapshot) (time.Duration, string) {
 	var machine time.Duration
 	if s.PagesPerSec > 0.01 {
 		machine = time.Duration(float64(left) / s.PagesPerSec * float64(time.Second))
+	}
+	if snap.Ready+snap.Running == 0 && snap.Soonest.After(s.At) { // nobody may go on before
+		machine += snap.Soonest.Sub(s.At)
 	}
 	if r.Spec.MaxURLs > 0 || polite == 0 {
 		return machine, fmt.Sprintf("%d URLs at %.1f a second", left, s.PagesPerSec)

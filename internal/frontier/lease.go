@@ -55,7 +55,7 @@ type Leases interface {
 
 	// Renew extends all leases of the worker. lost are groups it no longer
 	// holds; changed are groups to which others added work since the last
-	// call, with their counts now.
+	// call, with their counts now. Both are told once, also beside an error.
 	Renew(ctx context.Context, worker string, ttl time.Duration) (lost []string, changed []Lease, err error)
 
 	// Release gives leases back, at once and for anybody. One that is no

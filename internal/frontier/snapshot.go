@@ -38,6 +38,7 @@ type Snapshot struct {
 	Longest []HostView // most waiting URLs first
 	Last    HostView   // the host whose queue will take longest at its pace
 	LastFor time.Duration
+	Soonest time.Time        // when the first waiting host is due; zero if none waits for a time
 	Waits   map[string]Waits // hosts with work that is not being done, by what they wait for
 }
 
@@ -62,6 +63,9 @@ func (s *Scheduler) Snapshot(now time.Time, top int, only *Crawl) Snapshot {
 					continue
 				}
 				v.Waiting = q.waiting()
+			}
+			if v.State == "waiting" && !v.Until.IsZero() && (out.Soonest.IsZero() || v.Until.Before(out.Soonest)) {
+				out.Soonest = v.Until
 			}
 			if v.InFlight > out.MostInFlight || out.CapThere == 0 {
 				out.MostInFlight, out.CapThere = v.InFlight, v.Cap

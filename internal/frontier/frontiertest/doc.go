@@ -7,6 +7,9 @@
 // failures, and a random walk compared step by step with a model made of Go
 // maps. With WithReopen it also checks what must survive a restart.
 //
+// RunLeases does the same for a store that many processes share: one holder a
+// group, fences, expiry, news for holders, the list of workers, counts.
+//
 // Failing wraps a store so that calls fail at random before or after they
 // were carried out. Whatever sits on a Store must get along with it.
 package frontiertest

@@ -293,8 +293,12 @@ func Test_news_of_thousands_of_groups_arrives_whole(t *testing.T) {
 	if leases, err := a.Acquire(ctx, "a", time.Minute, groups, nil); err != nil || len(leases) != groups {
 		t.Fatal(len(leases), err)
 	}
-	if _, err := b.Commit(ctx, &second); err != nil {
-		t.Fatal(err)
+	// One call marks up to 200 groups with one version; 70 ahead of them put
+	// the end of a page in the middle of those.
+	for _, part := range [][]frontier.Entry{second.Add[:70], second.Add[70:]} {
+		if _, err := b.Commit(ctx, &frontier.Batch{Add: part}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	a.fault = losses(3, 3) // what a lost answer said is said again
 	news := map[string]int{}

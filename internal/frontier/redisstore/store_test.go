@@ -240,6 +240,45 @@ func Test_a_drop_that_was_interrupted_is_ended_by_the_next_open(t *testing.T) {
 	}
 }
 
+func Test_every_change_of_a_count_moves_its_version(t *testing.T) {
+	r := testenv.StartRedis(t, "--appendfsync", "everysec")
+	s := openTest(t, Options{URL: r.URL(), Exclusive: true, Shards: 1})
+	if err := s.OpenCrawl(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	version := func() string {
+		t.Helper()
+		v, err := r.Do("HGET", s.key(0, "c", "1"), "v")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	seen := map[string]bool{version(): true}
+	var waiting []frontier.Entry
+	for _, paths := range []string{"1", "2", "", "3"} { // added; one in, one out; acknowledged; added
+		batch := &frontier.Batch{Ack: refsOf(waiting)}
+		if paths != "" {
+			batch.Add = []frontier.Entry{entryOf("a.example", paths)}
+		}
+		waiting = commit(t, s, batch)
+		if v := version(); seen[v] {
+			t.Errorf("after %q the version is %s again", paths, v)
+		} else {
+			seen[v] = true
+		}
+	}
+}
+
+func commit(t *testing.T, s *Store, b *frontier.Batch) []frontier.Entry {
+	t.Helper()
+	added, err := s.Commit(ctx, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return added
+}
+
 func Test_a_place_and_its_bound(t *testing.T) {
 	for _, c := range []struct {
 		pos  frontier.Pos
