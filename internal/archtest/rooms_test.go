@@ -41,7 +41,7 @@ var scaffolding = map[string]bool{
 	"internal/webfarm": true, "internal/webfarm/books": true, "internal/webfarm/wire": true, "internal/webfarm/cmd/webfarm": true,
 	"internal/hostile": true, "internal/sim": true, "internal/demo": true, "internal/testenv": true, "internal/archtest": true,
 	"internal/acceptance": true, "internal/story": true, "internal/frontier/frontiertest": true, "internal/ledger/ledgertest": true,
-	"internal/tui/fakecrawl": true, "internal/tui/cmd/tuidemo": true, "bench/bare": true, "bench/run": true, "scripts/simlong": true, "scripts/killmarathon": true,
+	"internal/tui/fakecrawl": true, "internal/tui/cmd/tuidemo": true, "bench/bare": true, "bench/run": true, "bench/service": true, "bench/fleet": true, "internal/fleettest": true, "internal/fleetsim": true, "scripts/simlong": true, "scripts/killmarathon": true,
 }
 
 // exceptions, each with its reason.
