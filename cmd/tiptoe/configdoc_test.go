@@ -73,8 +73,11 @@ func everyKey(t *testing.T, app *kong.Application) *config.File {
 	var b strings.Builder
 	for name := range names {
 		value := "set"
-		if name == "groups" { // the one key whose value is a mapping
+		switch name { // the keys whose value is a mapping
+		case "groups":
 			value = "{shared: [shop.example.org]}"
+		case "plans":
+			value = "{team: {pages: 500}}"
 		}
 		fmt.Fprintf(&b, "%s: %s\n", name, value)
 	}

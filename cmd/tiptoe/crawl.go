@@ -28,6 +28,7 @@ type crawlCmd struct {
 	config.Web
 	config.Machine
 	config.Logging
+	uiFlags
 }
 
 func (c *crawlCmd) Help() string {
@@ -36,6 +37,7 @@ func (c *crawlCmd) Help() string {
   tiptoe crawl https://example.com/docs/ --include '/docs/' --depth 5
   tiptoe crawl --seeds hosts.txt --profile bulk --duration 12h
   tiptoe crawl example.com --max-urls 100 --json | jq .title
+  tiptoe crawl example.com --ui
   tiptoe crawl http://localhost:3000 --delay 0 --per-host 16
   tiptoe crawl staging.example.com --resolve staging.example.com:443:10.1.2.3
   tiptoe crawl https://user:password@intranet.example.com
@@ -53,6 +55,9 @@ func (c *crawlCmd) Run(st *streams) error {
 		return usageError{err}
 	}
 	if err := c.Machine.Check(); err != nil {
+		return usageError{err}
+	}
+	if err := c.uiFlags.Check(); err != nil {
 		return usageError{err}
 	}
 	spec, err := config.Spec(&c.Web, &c.Bounds, seeds)
@@ -73,15 +78,15 @@ func (c *crawlCmd) Run(st *streams) error {
 			return err
 		}
 	}
-	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
-	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
+	s := &session{st: st, log: c.Logging, ui: c.uiFlags, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
+	return s.run(func(ctx context.Context, a *app.App, hooks crawl.Hooks) (*crawl.Run, error) {
 		if spec.IgnoreRobots {
 			a.Log.Warn("robots.txt is IGNORED on your request; do this only on sites that are yours")
 		}
 		if c.Insecure {
 			a.Log.Warn("TLS certificates are NOT verified on your request")
 		}
-		return a.Engine.Start(ctx, spec, crawl.Hooks{Page: onPage})
+		return a.Engine.Start(ctx, spec, hooks)
 	})
 }
 

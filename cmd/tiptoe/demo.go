@@ -19,12 +19,14 @@ type demoCmd struct {
 	config.Web
 	config.Machine
 	config.Logging
+	uiFlags
 }
 
 func (c *demoCmd) Help() string {
 	return `Examples:
   tiptoe demo
   tiptoe demo --max-urls 50
+  tiptoe demo --ui
   tiptoe demo --list
 
 A dozen hosts on this machine, each with a character: healthy, slow, rate-limited with Retry-After, with a Crawl-delay, flaky, closed by robots.txt, redirecting, an endless calendar, broken links, dead. Nothing leaves the machine, and every flag of a crawl can be tried here.`
@@ -32,6 +34,9 @@ A dozen hosts on this machine, each with a character: healthy, slow, rate-limite
 
 func (c *demoCmd) Run(st *streams) error {
 	if err := c.Machine.Check(); err != nil {
+		return usageError{err}
+	}
+	if err := c.uiFlags.Check(); err != nil {
 		return usageError{err}
 	}
 	if err := checkWeb(c.Web); err != nil {
@@ -70,9 +75,9 @@ func (c *demoCmd) Run(st *streams) error {
 	if err := c.folder(); err != nil {
 		return err
 	}
-	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
-	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
-		return a.Engine.Start(ctx, spec, crawl.Hooks{Page: onPage})
+	s := &session{st: st, log: c.Logging, ui: c.uiFlags, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
+	return s.run(func(ctx context.Context, a *app.App, hooks crawl.Hooks) (*crawl.Run, error) {
+		return a.Engine.Start(ctx, spec, hooks)
 	})
 }
 

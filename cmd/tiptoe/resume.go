@@ -33,6 +33,7 @@ type resumeCmd struct {
 	config.Data
 	config.Machine
 	config.Logging
+	uiFlags
 }
 
 func (c *resumeCmd) Help() string {
@@ -51,6 +52,9 @@ func (c *resumeCmd) Run(st *streams) error {
 	if err := c.Machine.Check(); err != nil {
 		return usageError{err}
 	}
+	if err := c.uiFlags.Check(); err != nil {
+		return usageError{err}
+	}
 	logins, err := c.logins()
 	if err != nil {
 		return usageError{err}
@@ -66,10 +70,10 @@ func (c *resumeCmd) Run(st *streams) error {
 	if err := checkWeb(web); err != nil {
 		return usageError{err}
 	}
-	s := &session{st: st, log: c.Logging, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: web}}
-	return s.run(func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error) {
+	s := &session{st: st, log: c.Logging, ui: c.uiFlags, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: web}}
+	return s.run(func(ctx context.Context, a *app.App, hooks crawl.Hooks) (*crawl.Run, error) {
 		a.Log.Info("resuming", "crawl", row.ID, "seed", row.Seeds[0], "done", row.Counters.Processed)
-		r, err := a.Engine.Resume(ctx, row, func(s *crawl.Spec) { *s = spec }, crawl.Hooks{Page: onPage})
+		r, err := a.Engine.Resume(ctx, row, func(s *crawl.Spec) { *s = spec }, hooks)
 		if err != nil || c.ReleaseTraps == nil {
 			return r, err
 		}

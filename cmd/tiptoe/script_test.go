@@ -48,6 +48,9 @@ func TestMain(m *testing.M) {
 //	jsonlines FILE [N]    demand JSON objects, one a line, N of them
 //	nowhere TEXT PATH...  demand that no file under the paths holds the text
 //	narrow FILE           demand lines of at most 80 columns
+//	service NAME [FLAGS]  start tiptoe serve; $TIPTOE_SERVER and $TIPTOE_KEY are its
+//	keep NAME             the output's first line becomes $NAME
+//	dashboard NAME        $TIPTOE_SERVER and $TIPTOE_KEY are those that it says
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -65,6 +68,7 @@ func TestScripts(t *testing.T) {
 			"web": cmdWeb, "requests": cmdRequests, "await": cmdAwait, "exits": cmdExits,
 			"start": cmdStart, "signal": cmdSignal, "says": cmdSays, "finish": cmdFinish,
 			"lines": cmdLines, "jsonlines": cmdJSONLines, "nowhere": cmdNowhere, "narrow": cmdNarrow,
+			"service": cmdService, "keep": cmdKeep, "dashboard": cmdDashboard,
 		},
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -27,11 +26,14 @@ type session struct {
 	st       *streams
 	log      config.Logging
 	settings app.Settings
+	ui       uiFlags
 
 	current  atomic.Pointer[crawl.Run]
 	giveBack atomic.Pointer[terminal]
-	live     *tui.Live
-	events   *tui.JSON
+
+	interrupted atomic.Bool
+	live        *tui.Live
+	events      *tui.JSON
 }
 
 // terminal is a view that may hold the screen.
@@ -40,11 +42,11 @@ type terminal struct {
 	ended <-chan struct{}
 }
 
-type opener func(ctx context.Context, a *app.App, onPage func(crawl.PageEvent)) (*crawl.Run, error)
+type opener func(ctx context.Context, a *app.App, hooks crawl.Hooks) (*crawl.Run, error)
 
 func (s *session) run(open opener) error {
 	term := tui.Detect(s.st.out, os.Getenv)
-	showLive := term.Live && !s.log.Quiet && !s.log.JSON
+	showLive := term.Live && !s.log.Quiet && !s.log.JSON && !s.ui.UI
 	if showLive {
 		s.live = tui.NewLive(tui.LiveOptions{Source: s.status, Stop: s.stop, Force: s.leave, Out: s.st.out, Terminal: term})
 	}
@@ -54,16 +56,21 @@ func (s *session) run(open opener) error {
 	logger := s.logger()
 	s.settings.Log = logger
 
-	a, err := app.Open(s.settings)
+	a, ui, err := s.open()
 	if err != nil {
 		return err
 	}
-	sum, err := s.drive(a, open, showLive)
+	sum, err := s.drive(a, ui, open, showLive)
 	why := ""
 	if err == nil && sum.Status == ledger.Completed {
 		why, err = unfetched(context.Background(), a.Ledger, sum.Crawl)
 	}
-	if cerr := a.Close(); err == nil {
+	shown := err == nil && ui != nil && term.Live && !s.interrupted.Load()
+	if shown {
+		s.summarise(sum, why)
+		s.linger(ui)
+	}
+	if cerr := shut(a, ui); err == nil {
 		err = cerr
 	}
 	if s.events != nil {
@@ -74,16 +81,8 @@ func (s *session) run(open opener) error {
 	if err != nil {
 		return err
 	}
-	if why != "" {
-		sum.Reason = "Not one page could be fetched"
-	}
-	if !s.log.Quiet {
-		w, f := io.Writer(s.st.out), s.st.out
-		if s.log.JSON {
-			w, f = s.st.err, s.st.err
-		}
-		sum.DataDir = shortPath(s.settings.Dir)
-		fmt.Fprint(w, tui.SummaryBox(sum, tui.Detect(f, os.Getenv)))
+	if !shown {
+		s.summarise(sum, why)
 	}
 	switch {
 	case why != "":
@@ -94,16 +93,41 @@ func (s *session) run(open opener) error {
 	return exitWith(exitPartial)
 }
 
+// summarise prints the box at the end.
+func (s *session) summarise(sum crawl.Summary, why string) {
+	if s.log.Quiet {
+		return
+	}
+	if why != "" {
+		sum.Reason = "Not one page could be fetched"
+	}
+	f := s.st.out
+	if s.log.JSON {
+		f = s.st.err
+	}
+	sum.DataDir = shortPath(s.settings.Dir)
+	fmt.Fprint(f, tui.SummaryBox(sum, tui.Detect(f, os.Getenv)))
+}
+
 // drive runs the engine, the view and the crawl until the crawl ends.
-func (s *session) drive(a *app.App, open opener, showLive bool) (crawl.Summary, error) {
+func (s *session) drive(a *app.App, ui *app.UI, open opener, showLive bool) (crawl.Summary, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	stopSignals := s.watchSignals()
 	defer stopSignals()
 
-	run, err := open(ctx, a, s.onPage)
+	hooks := crawl.Hooks{Page: s.onPage}
+	if ui != nil {
+		hooks = ui.Hooks(hooks)
+	}
+	run, err := open(ctx, a, hooks)
 	if err != nil {
 		return crawl.Summary{}, err
+	}
+	if ui != nil {
+		if err := s.show(ctx, ui, run); err != nil {
+			return crawl.Summary{}, err
+		}
 	}
 	s.current.Store(run)
 
@@ -133,6 +157,9 @@ func (s *session) drive(a *app.App, open opener, showLive bool) (crawl.Summary, 
 		}()
 	}
 	sum, err := run.Supervise(ctx)
+	if ui != nil {
+		ui.End(ctx, sum, err)
+	}
 	endView()
 	<-view
 	cancel(nil)
@@ -210,6 +237,7 @@ func (s *session) watchSignals() (done func()) {
 				if n > 0 {
 					s.abandon()
 				}
+				s.interrupted.Store(true)
 				s.stop()
 			case <-quit:
 				return

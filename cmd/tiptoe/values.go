@@ -95,7 +95,7 @@ func (s *settings) Resolve(ctx *kong.Context, parent *kong.Path, flag *kong.Flag
 		group = flag.Group.Key
 	}
 	switch command := parent.Node().Name; {
-	case flag.Name == "data-dir" && command != "demo", command == "crawl":
+	case flag.Name == "data-dir" && command != "demo", command == "crawl", command == "serve", command == "worker":
 	case command == "plan" && (group == "Bounds" || group == "Politeness" || group == "Requests"): // those of a crawl
 	case (command == "resume" || command == "demo") && (group == groupMachine || group == groupOutput):
 	default:

@@ -16,21 +16,27 @@ import (
 
 // process is one run of the tiptoe command.
 type process struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	stderr *output
-	ended  chan struct{}
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr *output
+	ended          chan struct{}
 }
 
 // start runs tiptoe with a data directory. It knows nothing of this machine's
 // settings: no variable and no config file reaches it.
 func start(t *testing.T, dataDir string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, stderr: new(output), ended: make(chan struct{})}
-	p.cmd = exec.Command(binary, append(args, "--data-dir", dataDir)...)
+	return launch(t, nil, append(args, "--data-dir", dataDir)...)
+}
+
+// launch runs tiptoe with nothing but what is given.
+func launch(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, stdout: new(output), stderr: new(output), ended: make(chan struct{})}
+	p.cmd = exec.Command(binary, args...)
 	p.cmd.Dir = t.TempDir()
-	p.cmd.Env = []string{"HOME=" + p.cmd.Dir, "PATH=" + os.Getenv("PATH")}
-	p.cmd.Stderr = p.stderr
+	p.cmd.Env = append([]string{"HOME=" + p.cmd.Dir, "PATH=" + os.Getenv("PATH")}, env...)
+	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	dieWithTest(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,17 @@ type Service struct {
 
 // OpenService puts a service together and begins to listen. Nothing is served
 // before Run.
-func OpenService(s ServiceSettings) (_ *Service, err error) {
+func OpenService(s ServiceSettings) (*Service, error) {
+	sv, err := openParts(s)
+	if err != nil {
+		return nil, err
+	}
+	sv.offer(sv.apiConfig())
+	return sv, nil
+}
+
+// openParts opens everything but the API.
+func openParts(s ServiceSettings) (_ *Service, err error) {
 	sv := &Service{settings: s, metrics: metrics.New(s.Version)}
 	sv.caps.Store(&s.Service.Caps)
 	s.Meter = sv.metrics
@@ -81,9 +91,13 @@ func OpenService(s ServiceSettings) (_ *Service, err error) {
 		return nil, err
 	}
 	sv.watch()
-	sv.API = sv.newAPI()
-	sv.server = sv.API.Server()
 	return sv, nil
+}
+
+// offer builds the API over the parts.
+func (sv *Service) offer(c api.Config) {
+	sv.API = api.New(c)
+	sv.server = sv.API.Server()
 }
 
 // readCaps reads the caps at a reload; the first time those of the start.
@@ -108,11 +122,11 @@ func (sv *Service) watch() {
 	sv.metrics.WatchDisk(sv.Dir)
 }
 
-func (sv *Service) newAPI() *api.API {
+func (sv *Service) apiConfig() api.Config {
 	s := &sv.settings
 	host, _, _ := net.SplitHostPort(s.Service.Listen)
 	ip := net.ParseIP(host)
-	return api.New(api.Config{
+	return api.Config{
 		Service: sv.Jobs, Store: sv.Ledger, Ledger: sv.Ledger, Log: s.Log, Version: s.Version,
 		Explain: func(ctx context.Context, crawl int64, url string) (any, error) {
 			x, err := explain.Explain(ctx, sv.sources(), url, crawl)
@@ -125,8 +139,8 @@ func (sv *Service) newAPI() *api.API {
 		Observe: sv.metrics.Observe, Dashboard: dashboard.Handler(),
 		Loopback: host == "localhost" || ip != nil && ip.IsLoopback(), Hosts: s.Service.AllowedHosts,
 		MaxBody: int64(s.Service.APIMaxBody), RatePerSecond: s.Service.APIRate, RateBurst: s.Service.APIBurst,
-		MaxRequests: s.Service.APIRequests, MaxStreams: s.Service.APIStreams,
-	})
+		MaxRequests: s.Service.APIRequests, MaxStreams: s.Service.APIStreams, Fetch: sv.Jobs.Fetch,
+	}
 }
 
 func (sv *Service) export(ctx context.Context, w io.Writer, format string, crawl int64) (err error) {
@@ -172,9 +186,7 @@ func (sv *Service) Addr() string { return sv.listener.Addr().String() }
 // returned when it was made now, which is the only time it is known.
 func (sv *Service) FirstKey(ctx context.Context, another bool) (text string, err error) {
 	now := time.Now().UTC()
-	err = sv.Ledger.CreateTenant(ctx, ledger.Tenant{ID: DefaultTenant, Name: "Default", Plan: "enterprise", Weight: 1,
-		WebhookSecret: api.NewSecret(), Created: now})
-	if err != nil && !errors.Is(err, ledger.ErrExists) {
+	if err := sv.firstTenant(ctx, now); err != nil {
 		return "", err
 	}
 	keys, err := sv.Ledger.Keys(ctx, DefaultTenant)
@@ -186,6 +198,15 @@ func (sv *Service) FirstKey(ctx context.Context, another bool) (text string, err
 		return "", err
 	}
 	return text, sv.Ledger.LogAction(ctx, ledger.Action{At: now, Action: "key.create", Target: k.ID, Detail: `{"by":"command line","scopes":["operator"]}`})
+}
+
+func (sv *Service) firstTenant(ctx context.Context, now time.Time) error {
+	err := sv.Ledger.CreateTenant(ctx, ledger.Tenant{ID: DefaultTenant, Name: "Default", Plan: "enterprise", Weight: 1,
+		WebhookSecret: api.NewSecret(), Created: now})
+	if errors.Is(err, ledger.ErrExists) {
+		return nil
+	}
+	return err
 }
 
 // shutdownGrace is what requests to the API have to end in.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"time"
 
@@ -90,6 +91,8 @@ func (c *Caps) Limits() (limits.Safety, []limits.Plan, error) {
 		return s, nil, fmt.Errorf("--max-concurrent-crawls: %d is negative; 0 means no cap", c.MaxConcurrentCrawls)
 	case c.CrawlTimeoutMS < 0:
 		return s, nil, fmt.Errorf("--crawl-timeout-ms: %d is negative; 0 means no cap", c.CrawlTimeoutMS)
+	case c.CrawlTimeoutMS > math.MaxInt64/int64(time.Millisecond):
+		return s, nil, fmt.Errorf("--crawl-timeout-ms: %d is longer than anything can run; 0 means no cap", c.CrawlTimeoutMS)
 	case c.JobFailureThreshold < 0:
 		return s, nil, fmt.Errorf("--job-failure-threshold: %d is negative; 0 means never", c.JobFailureThreshold)
 	case c.CancelAfter429s < 0:

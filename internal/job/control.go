@@ -27,6 +27,9 @@ func (s *Service) Pause(ctx context.Context, tenant, id string) (ledger.Job, err
 func (s *Service) stop(ctx context.Context, tenant, id string, to ledger.Status, why string) (ledger.Job, error) {
 	now := s.now()
 	j, err := s.cfg.Store.UpdateJob(ctx, tenant, id, func(j *ledger.Job) (ledger.JobChange, error) {
+		if why := unpausable[j.Type]; why != "" && to == ledger.Paused && !j.Status.Done() {
+			return ledger.JobChange{}, &Illegal{From: j.Status, To: to, Why: why}
+		}
 		if j.Status == ledger.Running {
 			return ledger.JobChange{}, errStopped // whoever drives it moves it
 		}
@@ -36,6 +39,9 @@ func (s *Service) stop(ctx context.Context, tenant, id string, to ledger.Status,
 		return s.conclude(j, now, why), nil
 	})
 	if err == nil {
+		if s.cfg.Meter != nil && to.Done() {
+			s.cfg.Meter.JobEnded(to)
+		}
 		s.queueMoved()
 		s.watch.notify(id)
 		poke(s.wake)
@@ -45,23 +51,29 @@ func (s *Service) stop(ctx context.Context, tenant, id string, to ledger.Status,
 	if !errors.Is(err, errStopped) {
 		return j, err
 	}
+	if !s.takeGrant(ctx) { // whoever was granted a slot in the store has its driver then
+		return j, ctx.Err()
+	}
+	a := s.driven(id)
+	s.giveGrant()
+	if a != nil {
+		a.ask(to, why)
+		select {
+		case <-a.ended:
+		case <-ctx.Done():
+		case <-time.After(stopWait):
+		}
+	}
 	if j, err = s.cfg.Store.Job(ctx, tenant, id); err != nil {
 		return j, err
 	}
-	a := s.driven(id)
-	if a == nil { // it ended meanwhile, or another process has it
-		if j.Status != ledger.Running {
-			return s.stop(ctx, tenant, id, to, why)
-		}
+	switch {
+	case j.Status != to && j.Status != ledger.Running: // somebody else was faster
+		return s.stop(ctx, tenant, id, to, why)
+	case a == nil && j.Status == ledger.Running:
 		return j, fmt.Errorf("job %s is run by another process", id)
 	}
-	a.ask(to, why)
-	select {
-	case <-a.ended:
-	case <-ctx.Done():
-	case <-time.After(stopWait):
-	}
-	return s.cfg.Store.Job(ctx, tenant, id)
+	return j, nil
 }
 
 // conclude fills in what an end (or a pause) leaves in the job, and who is to

@@ -63,17 +63,18 @@ func cronField(s string, lo, hi int, names []string) (set uint64, err error) {
 				return i + lo, nil
 			}
 		}
-		n, err := strconv.Atoi(t)
-		if err != nil || n < lo || n > hi {
+		n, err := strconv.ParseUint(t, 10, 8)
+		if err != nil || int(n) < lo || int(n) > hi {
 			return 0, fmt.Errorf("%q is not from %d to %d", t, lo, hi)
 		}
-		return n, nil
+		return int(n), nil
 	}
 	for part := range strings.SplitSeq(s, ",") {
 		span, stepText, stepped := strings.Cut(part, "/")
 		step := 1
 		if stepped {
-			if step, err = strconv.Atoi(stepText); err != nil || step < 1 || step > hi {
+			n, err := strconv.ParseUint(stepText, 10, 8)
+			if step = int(n); err != nil || step < 1 || step > hi {
 				return 0, fmt.Errorf("%q is not a step", stepText)
 			}
 		}
@@ -112,11 +113,11 @@ func (r Rule) Next(t time.Time) time.Time {
 	return next
 }
 
-// next finds a cron time, looking eight years ahead: a 29 February is at most
-// that far away.
+// next finds a cron time, looking 41 years ahead: a 29 February on a given
+// weekday is at most 40 away.
 func (r Rule) next(t time.Time) (time.Time, bool) {
 	t = t.UTC().Truncate(time.Minute).Add(time.Minute)
-	end := t.AddDate(8, 0, 1)
+	end := t.AddDate(41, 0, 0)
 	for t.Before(end) {
 		switch {
 		case r.month&(1<<t.Month()) == 0:

@@ -24,6 +24,8 @@ const (
 	lastGrace = 5 * time.Second
 	// stallAfter is how long nothing happens before a job is said to stall.
 	stallAfter = 15 * time.Second
+	// firstAgain and lastAgain bound the waits between attempts to write an end.
+	firstAgain, lastAgain = 100 * time.Millisecond, 10 * time.Second
 	// eventsKept bounds the events of one job besides those of its status.
 	eventsKept = 1000
 )
@@ -60,9 +62,11 @@ func (a *active) ask(to ledger.Status, why string) {
 }
 
 func (a *active) begin(r *crawl.Run) {
+	st := r.Status()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.run = r
+	a.series.begin(st)
 	if a.to != "" {
 		r.StopAs(a.to, a.why)
 	}
@@ -104,10 +108,11 @@ func (s *Service) drive(ctx context.Context, cancel context.CancelCauseFunc, a *
 	if err != nil {
 		s.log.Error("a job failed", "job", j.ID, "site", first(j.Seeds), "error", err)
 		sum.Status, sum.Reason = ledger.Failed, "internal error: "+err.Error()
+		if row, err := s.cfg.Crawls.Crawl(context.WithoutCancel(ctx), j.Crawl); err == nil {
+			sum.Spent = max(sum.Spent, row.Counters.Processed)
+		}
 	}
-	if err := s.finish(ctx, a, &j, sum, e); err != nil {
-		s.log.Error("the end of a job could not be written down; it will be taken up again at the next start", "job", j.ID, "error", err)
-	}
+	s.finish(ctx, a, &j, sum, e)
 }
 
 // crawl runs the job's crawl to whatever end it finds.
@@ -125,42 +130,44 @@ func (s *Service) crawl(ctx context.Context, cancel context.CancelCauseFunc, a *
 	if err := json.Unmarshal(j.Limits, &e); err != nil {
 		return sum, e, fmt.Errorf("read the limits: %w", err)
 	}
-	e = s.clamp(e)
-	left := time.Duration(0)
-	if e.TimeMS > 0 {
-		if left = e.Time() - a.ran; left <= 0 {
-			spent := j.Spent
-			if j.Crawl != 0 {
-				row, err := s.cfg.Crawls.Crawl(ctx, j.Crawl)
-				if err != nil {
-					return sum, e, err
-				}
-				spent, sum.Counters = row.Counters.Processed, row.Counters
-			}
-			sum.Status, sum.Reason, sum.Spent = ledger.Partial, e.TimeStop, spent
-			return sum, e, nil
-		}
+	ask, err := s.cfg.Builder.Ask(&r)
+	if err != nil {
+		return sum, e, err
 	}
+	e = e.Lower(ask, s.Caps()) // no resume lifts a cap
 	spec, err := s.cfg.Builder.Spec(&r, j.Seeds, &e)
 	if err != nil {
 		return sum, e, err
 	}
-	spec.Duration = left
 	tenant, err := s.cfg.Store.Tenant(ctx, j.Tenant)
 	if err != nil {
 		return sum, e, err
 	}
-	var done func()
-	spec.Share, done = s.share(tenant)
-	defer done()
-	row, ended, err := s.row(ctx, j, spec)
+	row, err := s.row(ctx, j, spec)
 	if err != nil {
 		return sum, e, err
 	}
-	if ended { // it had, when the process was killed
+	if e.TimeMS > 0 {
+		// The clock runs since the grant, whatever came between.
+		spec.Duration = e.Time() - a.ran - s.now().Sub(a.begun)
+		if spec.Duration <= 0 && !row.Status.Done() {
+			if err := s.timeUp(ctx, &row, spec); err != nil {
+				return sum, e, err
+			}
+		}
+	}
+	if row.Status.Done() { // perhaps when the process was killed, under other caps
+		var had crawl.Spec
+		if err := json.Unmarshal(row.Spec, &had); err != nil {
+			return sum, e, fmt.Errorf("read settings of crawl %d: %w", row.ID, err)
+		}
+		e.PageStop, e.TimeStop = had.PageStop, had.TimeStop
 		sum.Crawl, sum.Status, sum.Reason, sum.Counters, sum.Spent = row.ID, row.Status, row.Reason, row.Counters, row.Counters.Processed
 		return sum, e, nil
 	}
+	var done func()
+	spec.Share, done = s.share(tenant)
+	defer done()
 	run, err := s.cfg.Engine.Resume(ctx, row, func(sp *crawl.Spec) { *sp = spec }, s.hooks(a))
 	if err != nil {
 		return sum, e, err
@@ -189,66 +196,64 @@ func (s *Service) isStopping() bool {
 	}
 }
 
-// clamp applies the caps of today to limits that were granted earlier: no
-// resume lifts a cap.
-func (s *Service) clamp(e limits.Effective) limits.Effective {
-	now, _ := limits.Limit(limits.Ask{Pages: e.Pages, Time: e.Time()}, s.Caps(), limits.Plan{}, limits.Spent{})
-	if now.Pages != e.Pages {
-		e.Pages, e.PagesBy, e.PageStop = now.Pages, now.PagesBy, now.PageStop
+// timeUp ends a crawl whose time was over before it could go on.
+func (s *Service) timeUp(ctx context.Context, row *ledger.Crawl, spec crawl.Spec) (err error) {
+	s.log.Warn(spec.TimeStop, "crawl", row.ID, "site", first(spec.Seeds)) // [SAF-11]
+	row.Status, row.Reason, row.Ended, row.Updated = ledger.Partial, spec.TimeStop, s.now(), s.now()
+	if row.Spec, err = json.Marshal(spec); err != nil {
+		return err
 	}
-	if now.TimeMS != e.TimeMS {
-		e.TimeMS, e.TimeBy, e.TimeStop = now.TimeMS, now.TimeBy, now.TimeStop
-	}
-	return e
+	return s.cfg.Crawls.UpdateCrawl(ctx, row)
 }
 
 // row finds the job's crawl, or makes one and ties the job to it before
 // anything is fetched.
-func (s *Service) row(ctx context.Context, j *ledger.Job, spec crawl.Spec) (row ledger.Crawl, ended bool, err error) {
+func (s *Service) row(ctx context.Context, j *ledger.Job, spec crawl.Spec) (row ledger.Crawl, err error) {
 	if j.Crawl != 0 {
-		row, err = s.cfg.Crawls.Crawl(ctx, j.Crawl)
-		return row, row.Status.Done(), err
+		return s.cfg.Crawls.Crawl(ctx, j.Crawl)
 	}
 	stored, err := json.Marshal(spec)
 	if err != nil {
-		return row, false, err
+		return row, err
 	}
 	now := s.now()
 	row = ledger.Crawl{Seeds: spec.Seeds, Spec: stored, Status: ledger.Running, Started: now, Updated: now}
 	if row.ID, err = s.cfg.Crawls.CreateCrawl(ctx, &row); err != nil {
-		return row, false, err
+		return row, err
 	}
 	_, err = s.cfg.Store.UpdateJob(ctx, "", j.ID, func(st *ledger.Job) (ledger.JobChange, error) {
 		st.Crawl = row.ID
 		return ledger.JobChange{}, nil
 	})
 	j.Crawl = row.ID
-	return row, false, err
+	return row, err
+}
+
+// tell keeps an event for those who watch, as long as there are not too many.
+func (s *Service) tell(a *active, ev ledger.JobEvent) {
+	if n := a.kept.Add(1); n > eventsKept {
+		return
+	} else if n == eventsKept {
+		ev = warning(a.job, s.now(), "more events of this job are not kept")
+	}
+	select {
+	case a.events <- ev:
+	default: // a burst; the log has them all
+	}
 }
 
 // hooks turn what the crawl tells into events.
 func (s *Service) hooks(a *active) crawl.Hooks {
-	send := func(ev ledger.JobEvent) {
-		if n := a.kept.Add(1); n > eventsKept {
-			return
-		} else if n == eventsKept {
-			ev = warning(a.job, s.now(), "more events of this job are not kept")
-		}
-		select {
-		case a.events <- ev:
-		default: // a burst; the log has them all
-		}
-	}
 	return crawl.Hooks{
 		Committed: func() { s.watch.notify(a.job) },
-		Warned:    func(text string) { send(warning(a.job, s.now(), text)) },
+		Warned:    func(text string) { s.tell(a, warning(a.job, s.now(), text)) },
 		Throttled: func(t crawl.ThrottleEvent) {
 			at := s.now()
 			text := fmt.Sprintf("%s was throttled: one request every %s now", t.Host, t.Delay.Round(time.Millisecond))
 			if t.Parked {
 				text = t.Host + " was parked after repeated failures"
 			}
-			send(ledger.JobEvent{Job: a.job, At: at, Type: "throttled", Data: jsonOf(struct {
+			s.tell(a, ledger.JobEvent{Job: a.job, At: at, Type: "throttled", Data: jsonOf(struct {
 				At      time.Time `json:"at"`
 				Message string    `json:"message"`
 				crawl.ThrottleEvent
@@ -260,11 +265,11 @@ func (s *Service) hooks(a *active) crawl.Hooks {
 // attend looks after a running job: its picture and its clock once a second
 // or so, its events, and the end of the process.
 func (s *Service) attend(ctx context.Context, cancel context.CancelCauseFunc, a *active, j *ledger.Job, run *crawl.Run, stopped chan struct{}) {
-	tick := time.NewTicker(time.Second)
+	tick, beat := time.NewTicker(time.Second), time.NewTicker(heartbeat)
 	defer tick.Stop()
+	defer beat.Stop()
 	stopping := s.stopping
 	var last <-chan time.Time
-	beat := s.now()
 	stall := stallWatch{since: s.now()}
 	for {
 		select {
@@ -284,14 +289,11 @@ func (s *Service) attend(ctx context.Context, cancel context.CancelCauseFunc, a 
 			st := run.Status()
 			a.picture(st)
 			if text, ok := stall.look(&st); ok {
-				ev := ledger.JobEvent{Job: a.job, At: now, Type: "stalled", Data: jsonOf(map[string]any{"at": now, "message": text})}
-				s.keep(ctx, a, &ev)
-			}
-			if now.Sub(beat) >= heartbeat {
-				beat = now
-				s.beat(ctx, a, j, now)
+				s.tell(a, ledger.JobEvent{Job: a.job, At: now, Type: "stalled", Data: jsonOf(map[string]any{"at": now, "message": text})})
 			}
 			s.watch.notify(a.job)
+		case <-beat.C:
+			s.beat(ctx, a, j, s.now())
 		}
 	}
 }
@@ -332,40 +334,61 @@ func (s *Service) keep(ctx context.Context, a *active, ev *ledger.JobEvent) {
 	s.watch.notify(a.job)
 }
 
-// finish writes the end down, or how far it came.
-func (s *Service) finish(ctx context.Context, a *active, j *ledger.Job, sum crawl.Summary, e limits.Effective) error {
+// finish writes the end down, or how far it came. It insists: as long as it is
+// not written, the slot is not free.
+func (s *Service) finish(ctx context.Context, a *active, j *ledger.Job, sum crawl.Summary, e limits.Effective) {
+	ctx = context.WithoutCancel(ctx)
 	now := s.now()
 	status, reason := sum.Status, sum.Reason
 	var success *bool
 	switch {
-	case status == ledger.Running: // the process stops; the job goes on in the next
 	case status == ledger.Completed && sum.Counters.Successful == 0:
 		status, reason = ledger.Failed, s.fruitless(ctx, j)
-	case status == ledger.Partial && reason == e.PageStop:
-		yes := true // it is all that was asked for within the limits
+	case status == ledger.Partial:
+		// A page limit that ends it leaves all that could be had within it.
+		yes := reason == e.PageStop && sum.Counters.Successful > 0
 		success = &yes
-	case status == ledger.Partial && reason != e.TimeStop:
-		// Only limits end a job in part; anything else is a failure to say.
-		status = ledger.Failed
 	}
-	_, err := s.cfg.Store.UpdateJob(context.WithoutCancel(ctx), "", j.ID, func(j *ledger.Job) (ledger.JobChange, error) {
-		j.Ran, j.Updated = a.ran+now.Sub(a.begun), now
-		if status == ledger.Running {
-			return ledger.JobChange{}, nil
-		}
-		if err := step(j, status); err != nil {
-			return ledger.JobChange{}, err
-		}
-		j.Success, j.Spent = success, sum.Spent
-		return s.conclude(j, now, reason), nil
-	})
-	if err == nil && status != ledger.Running {
-		s.log.Info("job "+string(status), "job", j.ID, "tenant", j.Tenant, "site", first(j.Seeds), "reason", reason, "pages", sum.Spent)
-		if s.cfg.Meter != nil && status.Done() {
-			s.cfg.Meter.JobEnded(status)
-		}
+	write := func() error {
+		_, err := s.cfg.Store.UpdateJob(ctx, "", j.ID, func(j *ledger.Job) (ledger.JobChange, error) {
+			j.Ran, j.Updated = a.ran+now.Sub(a.begun), now
+			if status == ledger.Running { // the process stops; the job goes on in the next
+				return ledger.JobChange{}, nil
+			}
+			if err := step(j, status); err != nil {
+				return ledger.JobChange{}, err
+			}
+			j.Success, j.Spent = success, sum.Spent
+			return s.conclude(j, now, reason), nil
+		})
+		return err
 	}
-	return err
+	err := write()
+	for wait := firstAgain; err != nil && !hopeless(err) && !s.isStopping(); wait = min(2*wait, lastAgain) {
+		s.log.Error("the end of a job could not be written down; trying again", "job", j.ID, "error", err)
+		select {
+		case <-time.After(wait):
+		case <-s.stopping:
+		}
+		err = write()
+	}
+	if err != nil {
+		s.log.Error("the end of a job could not be written down; if it holds a slot it will be taken up again at the next start", "job", j.ID, "error", err)
+		return
+	}
+	if status == ledger.Running {
+		return
+	}
+	s.log.Info("job "+string(status), "job", j.ID, "tenant", j.Tenant, "site", first(j.Seeds), "reason", reason, "pages", sum.Spent)
+	if s.cfg.Meter != nil && status.Done() {
+		s.cfg.Meter.JobEnded(status)
+	}
+}
+
+// hopeless errors are about the job itself: it is gone, or somebody ended it.
+func hopeless(err error) bool {
+	var illegal *Illegal
+	return errors.As(err, &illegal) || errors.Is(err, ledger.ErrNoJob) || errors.Is(err, ledger.ErrEnded)
 }
 
 // fruitless explains a crawl that ended without one page.

@@ -52,18 +52,17 @@ type series struct {
 	from   time.Time
 }
 
+// begin says where the counters stand: a job that goes on does not begin at
+// zero, and what it did earlier belongs to no point.
+func (s *series) begin(st crawl.Status) { s.every, s.last = 1, st }
+
 func (s *series) add(st *crawl.Status) {
-	if s.every == 0 {
-		s.every, s.last, s.from = 1, *st, st.At
-		s.last.StatusClasses, s.last.HTTP429, s.last.Processed = [6]int64{}, 0, 0
-		s.from = st.Started
-	}
 	if s.n == 0 {
-		s.points = append(s.points, Point{})
-		s.pages = 0
-		if len(s.points) > 1 {
-			s.from = s.last.At
+		if len(s.points) == seriesMost {
+			s.halve()
 		}
+		s.points = append(s.points, Point{})
+		s.pages, s.from = 0, s.last.At
 	}
 	p := &s.points[len(s.points)-1]
 	p.At, p.Queued, p.InFlight = st.At, st.Queued, st.InFlight
@@ -79,14 +78,12 @@ func (s *series) add(st *crawl.Status) {
 	if s.n++; s.n == s.every {
 		s.n = 0
 	}
-	if len(s.points) > seriesMost && s.n == 0 {
-		s.halve()
-	}
 }
 
+// halve makes one point of every two; seriesMost is even.
 func (s *series) halve() {
-	var half []Point
-	for i := 0; i+1 < len(s.points); i += 2 {
+	half := s.points[:0]
+	for i := 0; i < len(s.points); i += 2 {
 		a, b := s.points[i], s.points[i+1]
 		b.PagesPerSecond = (a.PagesPerSecond + b.PagesPerSecond) / 2
 		b.HTTP429 += a.HTTP429
@@ -94,9 +91,6 @@ func (s *series) halve() {
 			b.Classes[c] += a.Classes[c]
 		}
 		half = append(half, b)
-	}
-	if len(s.points)%2 == 1 {
-		half = append(half, s.points[len(s.points)-1])
 	}
 	s.points, s.every = half, s.every*2
 }

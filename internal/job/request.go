@@ -39,6 +39,7 @@ const maxSeeds = 1000
 const (
 	TypeCrawl = "crawl"
 	TypeWarm  = "warm"
+	// And ledger.TypeFetch and ledger.TypeCommand, which nobody orders.
 )
 
 // BadRequest is an order that cannot be taken, with the field that is wrong.
@@ -96,8 +97,9 @@ func (r *Request) check() error {
 	if r.Pages != nil && *r.Pages < 1 {
 		return &BadRequest{"pages", "at least 1"}
 	}
-	if r.Seconds != nil && !(*r.Seconds > 0 && *r.Seconds < 1e9) {
-		return &BadRequest{"seconds", "more than 0"}
+	// Less than a millisecond would round to none, which is no limit at all.
+	if r.Seconds != nil && !(*r.Seconds >= 0.1 && *r.Seconds < 1e9) {
+		return &BadRequest{"seconds", "at least 0.1"}
 	}
 	if r.Depth != nil && *r.Depth < 0 {
 		return &BadRequest{"depth", "at least 0"}

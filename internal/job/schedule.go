@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/limits"
 )
 
 // CreateSchedule takes an order that repeats. The order is checked as if it
@@ -53,7 +54,12 @@ func (s *Service) checkSchedule(tenant ledger.Tenant, sch *ledger.Schedule) erro
 	if err := json.Unmarshal(sch.Request, &r); err != nil {
 		return &BadRequest{"job", err.Error()}
 	}
-	if _, _, err := s.read(&r); err != nil {
+	seeds, ask, err := s.read(&r)
+	if err == nil {
+		e, _ := limits.Limit(ask, s.Caps(), s.PlanOf(tenant.Plan), limits.Spent{})
+		_, err = s.cfg.Builder.Spec(&r, seeds, &e)
+	}
+	if err != nil {
 		var bad *BadRequest
 		if errors.As(err, &bad) {
 			return &BadRequest{"job." + bad.Field, bad.Text}
@@ -98,10 +104,11 @@ func (s *Service) orderDue(ctx context.Context) (wait time.Duration, err error) 
 		if len(due) == 0 {
 			break
 		}
-		for _, sch := range due {
-			if err := s.place(ctx, sch); err != nil {
-				return 0, err
-			}
+		for _, sch := range due { // one that cannot be placed holds up no other
+			err = errors.Join(err, s.place(ctx, sch))
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
 	next, err := s.cfg.Store.NextSchedule(ctx)
@@ -115,7 +122,7 @@ func (s *Service) place(ctx context.Context, sch ledger.Schedule) error {
 	now := s.now()
 	last, note, skipped := sch.LastJob, "", false
 	tenant, err := s.cfg.Store.Tenant(ctx, sch.Tenant)
-	if err != nil {
+	if err != nil || tenant.Disabled { // then it rests, and is due when its tenant is back
 		return err
 	}
 	if sch.LastJob != "" {
@@ -127,17 +134,14 @@ func (s *Service) place(ctx context.Context, sch ledger.Schedule) error {
 			skipped, note = true, fmt.Sprintf("skipped: job %s was still %s", j.ID, j.Status)
 		}
 	}
-	if tenant.Disabled {
-		skipped, note = true, "skipped: the tenant is disabled"
-	}
 	if !skipped {
 		var r Request
 		if err := json.Unmarshal(sch.Request, &r); err != nil {
 			note = "refused: " + err.Error()
 		} else if j, _, err := s.submit(ctx, tenant, r, "schedule "+sch.ID+" "+sch.Next.UTC().Format(time.RFC3339), sch.ID); err == nil {
 			last = j.ID
-		} else if lasting(err) {
-			note = "refused: " + err.Error()
+		} else if text := lasting(err); text != "" {
+			note = "refused: " + text
 		} else {
 			return err
 		}
@@ -168,9 +172,18 @@ func (s *Service) place(ctx context.Context, sch ledger.Schedule) error {
 	return err
 }
 
-// lasting errors are about the order; trying again at once would not help.
-func lasting(err error) bool {
+// lasting is the text of an error that is about the order, so that trying again
+// at once would not help; empty for others.
+func lasting(err error) string {
 	var bad *BadRequest
 	var refused *Refused
-	return errors.As(err, &bad) || errors.As(err, &refused) || errors.Is(err, ErrOtherOrder)
+	switch {
+	case errors.As(err, &bad):
+		return bad.Error()
+	case errors.As(err, &refused):
+		return refused.Text
+	case errors.Is(err, ErrOtherOrder):
+		return ErrOtherOrder.Error()
+	}
+	return ""
 }

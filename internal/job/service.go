@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ import (
 // Crawls is what the service needs of the ledger of crawls.
 type Crawls interface {
 	CreateCrawl(ctx context.Context, c *ledger.Crawl) (int64, error)
+	UpdateCrawl(ctx context.Context, c *ledger.Crawl) error
 	Crawl(ctx context.Context, id int64) (ledger.Crawl, error)
 	Page(ctx context.Context, crawl int64, url string) (ledger.Page, bool, error)
 }
@@ -77,15 +79,20 @@ type Service struct {
 	rings    chan struct{} // a webhook may be due
 	rota     chan struct{} // a schedule may be due
 	stopping chan struct{} // closed when Run is to end
+	granting chan struct{} // holds one while a slot is granted and nobody drives its job yet
 
 	mu     sync.Mutex
 	caps   limits.Safety
 	plans  []limits.Plan
 	active map[string]*active
 	shares map[string]*tenantShare
+	moves  uint64   // of the queue
 	order  []string // of the queue, for positions
 	counts [2]int   // queued, running
-	dirty  bool     // order is old
+
+	orderOf uint64 // the moves that order knows of
+
+	fetches map[string]int // in hand, by tenant
 
 	watch   watchers
 	drivers sync.WaitGroup
@@ -95,8 +102,8 @@ type Service struct {
 func New(cfg Config) (*Service, error) {
 	s := &Service{
 		cfg: cfg, log: cfg.Log, now: cfg.Now,
-		wake: make(chan struct{}, 1), rings: make(chan struct{}, 1), rota: make(chan struct{}, 1), stopping: make(chan struct{}),
-		active: make(map[string]*active), shares: make(map[string]*tenantShare), dirty: true,
+		wake: make(chan struct{}, 1), rings: make(chan struct{}, 1), rota: make(chan struct{}, 1), stopping: make(chan struct{}), granting: make(chan struct{}, 1),
+		active: make(map[string]*active), shares: make(map[string]*tenantShare), fetches: make(map[string]int), moves: 1,
 	}
 	return s, s.Reload(context.Background())
 }
@@ -111,6 +118,7 @@ func (s *Service) Reload(context.Context) error {
 	s.mu.Lock()
 	s.caps, s.plans = caps, plans
 	s.mu.Unlock()
+	s.queueMoved()
 	poke(s.wake)
 	return nil
 }
@@ -157,6 +165,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var helpers sync.WaitGroup
 	helpers.Go(func() { s.deliver(ctx) })
 	helpers.Go(func() { s.keepSchedules(ctx) })
+	helpers.Go(func() { s.keepSweeping(ctx) })
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for ctx.Err() == nil {
@@ -172,93 +181,146 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 		again.Reset(wait)
 	}
+	s.mu.Lock() // so that nobody begins a fetch that is not waited for
 	close(s.stopping)
+	s.mu.Unlock()
 	s.drivers.Wait()
 	helpers.Wait()
 	return nil
 }
 
-// recover finds the jobs that hold slots and drives them on, in the order in
-// which they were granted.
+// recover finds the jobs that hold slots and drives them on. If there are fewer
+// slots than there were, the last that were submitted wait for one again.
 func (s *Service) recover(ctx context.Context) error {
+	if !s.takeGrant(ctx) {
+		return ctx.Err()
+	}
+	defer s.giveGrant()
 	jobs, err := s.cfg.Store.Jobs(ctx, ledger.JobFilter{Statuses: []ledger.Status{ledger.Running}})
 	if err != nil {
 		return err
 	}
-	for i := len(jobs) - 1; i >= 0; i-- {
-		j := jobs[i]
-		// The time since the last heartbeat was not written down.
-		j.Ran += heartbeat
-		s.log.Info("taking up a job again", "job", j.ID, "site", first(j.Seeds), "ran", j.Ran.Round(time.Millisecond))
-		s.start(ctx, j)
+	jobs = slices.DeleteFunc(jobs, func(j ledger.Job) bool { return j.Type == ledger.TypeCommand }) // see sweep
+	slices.Reverse(jobs)                                                                            // the oldest first
+	now, slots := s.now(), s.Caps().MaxCrawls
+	for i := range jobs {
+		jobs[i], err = s.cfg.Store.UpdateJob(ctx, "", jobs[i].ID, func(j *ledger.Job) (change ledger.JobChange, err error) {
+			// The time since the last heartbeat was not written down. It is
+			// now: a process that dies again and again gives no job more time.
+			j.Ran, j.Updated = j.Ran+heartbeat, now
+			if slots <= 0 || i < slots {
+				return change, nil
+			}
+			for _, to := range []ledger.Status{ledger.Paused, ledger.Queued} {
+				if err := step(j, to); err != nil {
+					return change, err
+				}
+				change.Events = append(change.Events, s.conclude(j, now, "Waiting for a slot: there are fewer than before").Events...)
+			}
+			return change, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, j := range jobs {
+		if j.Status == ledger.Running {
+			s.log.Info("taking up a job again", "job", j.ID, "site", first(j.Seeds), "ran", j.Ran.Round(time.Millisecond))
+			s.start(ctx, j)
+		}
 	}
 	return nil
 }
 
+// takeGrant keeps others from looking for the driver of a job until it has one.
+func (s *Service) takeGrant(ctx context.Context) bool {
+	select {
+	case s.granting <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *Service) giveGrant() { <-s.granting }
+
 // fill gives slots away until there is no slot or nobody who may have it.
 func (s *Service) fill(ctx context.Context) error {
 	for ctx.Err() == nil {
-		caps := s.Caps()
-		now, again := s.now(), false
-		j, ok, err := s.cfg.Store.StartNext(ctx, now.Add(-servedMemory),
-			func(c ledger.Contest) string {
-				return Choose(c, caps.MaxCrawls, func(t ledger.Tenant) int { return s.PlanOf(t.Plan).Crawls })
-			},
-			func(j *ledger.Job) (ledger.JobChange, error) {
-				if err := step(j, ledger.Running); err != nil {
-					return ledger.JobChange{}, err
-				}
-				again = !j.Granted.IsZero()
-				j.Granted, j.Updated, j.Error = now, now, ""
-				return ledger.JobChange{Events: []ledger.JobEvent{statusEvent(j, now)}}, nil
-			})
-		if err != nil {
+		if more, err := s.grant(ctx); err != nil || !more {
 			return err
 		}
-		s.queueMoved()
-		if !ok {
-			return nil
-		}
-		if s.cfg.Meter != nil && !again {
-			s.cfg.Meter.JobGranted(now.Sub(j.Created))
-		}
-		s.log.Info("job started", "job", j.ID, "tenant", j.Tenant, "site", first(j.Seeds), "waited", now.Sub(j.Created).Round(time.Millisecond))
-		s.start(ctx, j)
 	}
 	return nil
+}
+
+// grant gives one slot away and reports whether it could.
+func (s *Service) grant(ctx context.Context) (bool, error) {
+	if !s.takeGrant(ctx) {
+		return false, nil
+	}
+	defer s.giveGrant()
+	caps := s.Caps()
+	now, again := s.now(), false
+	j, ok, err := s.cfg.Store.StartNext(ctx, now.Add(-servedMemory),
+		func(c ledger.Contest) string { return Choose(c, caps.MaxCrawls, s.crawlsOf) },
+		func(j *ledger.Job) (ledger.JobChange, error) {
+			if err := step(j, ledger.Running); err != nil {
+				return ledger.JobChange{}, err
+			}
+			again = !j.Granted.IsZero()
+			j.Granted, j.Updated, j.Error = now, now, ""
+			return ledger.JobChange{Events: []ledger.JobEvent{statusEvent(j, now)}}, nil
+		})
+	if err != nil {
+		return false, err
+	}
+	s.queueMoved()
+	if !ok {
+		return false, nil
+	}
+	if s.cfg.Meter != nil && !again {
+		s.cfg.Meter.JobGranted(now.Sub(j.Created))
+	}
+	s.log.Info("job started", "job", j.ID, "tenant", j.Tenant, "site", first(j.Seeds), "waited", now.Sub(j.Created).Round(time.Millisecond))
+	s.start(ctx, j)
+	return true, nil
 }
 
 // queueMoved computes positions anew when somebody asks next.
 func (s *Service) queueMoved() {
 	s.mu.Lock()
-	s.dirty = true
+	s.moves++
 	s.mu.Unlock()
 }
 
 // refresh brings the order of the queue up to date.
 func (s *Service) refresh() {
 	s.mu.Lock()
-	dirty := s.dirty
-	s.dirty = false
+	moves, fresh, slots := s.moves, s.moves == s.orderOf, s.caps.MaxCrawls
 	s.mu.Unlock()
-	if !dirty {
+	if fresh {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	c, err := s.cfg.Store.Contest(ctx, s.now().Add(-servedMemory))
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err != nil {
-		s.dirty = true
-		return
+		return // what is known may be old; the next who asks tries again
 	}
-	running := 0
+	order, running := Order(c, slots, s.crawlsOf), 0
 	for _, n := range c.Running {
 		running += n
 	}
-	s.order, s.counts = Order(c), [2]int{len(c.Waiting), running}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if moves >= s.orderOf {
+		s.order, s.counts, s.orderOf = order, [2]int{len(c.Waiting), running}, moves
+	}
 }
+
+// crawlsOf is how many crawls at once a tenant's plan gives it.
+func (s *Service) crawlsOf(t ledger.Tenant) int { return s.PlanOf(t.Plan).Crawls }
 
 // Position is a job's place in the queue, from 1.
 func (s *Service) Position(id string) (int, bool) {

@@ -19,9 +19,13 @@ var legal = map[ledger.Status][]ledger.Status{
 // Illegal is a step that a job cannot take.
 type Illegal struct {
 	From, To ledger.Status
+	Why      string // in words; empty if the table says it
 }
 
 func (e *Illegal) Error() string {
+	if e.Why != "" {
+		return e.Why
+	}
 	return fmt.Sprintf("a job that is %s cannot become %s; %s", e.From, e.To, possible(e.From))
 }
 
@@ -40,7 +44,7 @@ func possible(from ledger.Status) string {
 // step moves a job, if the table allows it.
 func step(j *ledger.Job, to ledger.Status) error {
 	if !slices.Contains(legal[j.Status], to) {
-		return &Illegal{j.Status, to}
+		return &Illegal{From: j.Status, To: to}
 	}
 	j.Status = to
 	return nil

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -17,9 +18,12 @@ import (
 const (
 	// deliverAttempts is how often a message is tried, over about a day.
 	deliverAttempts = 10
-	// deliverFirst is the wait after the first failure; each doubles it.
+	// deliverFirst is the wait after the first failure; each is four times as
+	// long as the one before.
 	deliverFirst = 10 * time.Second
 	deliverMost  = 6 * time.Hour
+	// delivery is more than an attempt can take.
+	delivery = time.Minute
 	// delivering is how many messages are on their way at once.
 	delivering = 8
 )
@@ -94,15 +98,22 @@ func (s *Service) deliverDue(ctx context.Context) (wait time.Duration, err error
 			break
 		}
 		var group sync.WaitGroup
-		slots := make(chan struct{}, delivering)
+		slots, failed := make(chan struct{}, delivering), make(chan error, len(due))
 		for _, d := range due {
 			slots <- struct{}{}
 			group.Go(func() {
 				defer func() { <-slots }()
-				s.send(ctx, d)
+				failed <- s.send(ctx, d)
 			})
 		}
 		group.Wait()
+		close(failed)
+		for e := range failed {
+			err = errors.Join(err, e)
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
 	next, err := s.cfg.Store.NextDelivery(ctx)
 	return until(next, s.now()), err
@@ -116,14 +127,21 @@ func until(next, now time.Time) time.Duration {
 	return min(max(next.Sub(now), 10*time.Millisecond), time.Minute)
 }
 
-// send tries one message once and writes down what came of it.
-func (s *Service) send(ctx context.Context, d ledger.Delivery) {
+// send tries one message once and writes down what came of it. The attempt is
+// written down before it is made: whoever cannot write must not send, or it
+// would send for ever. An error says that nothing was sent.
+func (s *Service) send(ctx context.Context, d ledger.Delivery) error {
 	tenant, err := s.cfg.Store.Tenant(ctx, d.Tenant)
 	if err != nil {
-		s.log.Error("a webhook cannot be signed", "job", d.Job, "error", err)
-		return
+		return fmt.Errorf("sign a webhook's message: %w", err)
 	}
 	now := s.now()
+	d.Attempts, d.Next = d.Attempts+1, now.Add(delivery)
+	if err := s.cfg.Store.UpdateDelivery(ctx, d); errors.Is(err, ledger.ErrNoJob) {
+		return nil // deleted meanwhile
+	} else if err != nil {
+		return err
+	}
 	body := []byte(d.Body)
 	header := http.Header{
 		"Content-Type":     {"application/json"},
@@ -135,9 +153,8 @@ func (s *Service) send(ctx context.Context, d ledger.Delivery) {
 	}
 	status, err := s.cfg.Post(ctx, d.URL, header, body)
 	if ctx.Err() != nil {
-		return // not its fault; tried again after the restart
+		return nil // not its fault; tried again after the restart
 	}
-	d.Attempts++
 	d.Status, d.Error = status, ""
 	result := PutOff
 	switch {
@@ -149,7 +166,7 @@ func (s *Service) send(ctx context.Context, d ledger.Delivery) {
 		if err != nil {
 			d.Error = err.Error()
 		}
-		d.Next = s.now().Add(min(deliverFirst<<(d.Attempts-1), deliverMost))
+		d.Next = s.now().Add(min(deliverFirst<<(2*min(d.Attempts-1, 10)), deliverMost))
 		if d.Attempts >= deliverAttempts {
 			result = GivenUp
 			d.Done, d.Next = s.now(), time.Time{}
@@ -162,4 +179,5 @@ func (s *Service) send(ctx context.Context, d ledger.Delivery) {
 	if err := s.cfg.Store.UpdateDelivery(ctx, d); err != nil {
 		s.log.Error("a webhook's delivery could not be written down; it may be sent again", "job", d.Job, "error", err)
 	}
+	return nil
 }

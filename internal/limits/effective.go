@@ -141,6 +141,21 @@ func Limit(a Ask, s Safety, p Plan, u Spent) (e Effective, ok bool) {
 	return e, left != 0
 }
 
+// Lower applies the caps of today to what was granted earlier: it lowers, and
+// never raises [SAF-8]. asked is what the order asked for, for the sentences.
+func (e Effective) Lower(asked Ask, s Safety) Effective {
+	now, _ := Limit(Ask{Pages: e.Pages, Time: e.Time()}, s, Plan{}, Spent{})
+	if now.Pages != e.Pages {
+		e.Pages, e.PagesBy = now.Pages, now.PagesBy
+		e.PageStop = pageStop(&e, asked, Plan{})
+	}
+	if now.TimeMS != e.TimeMS {
+		e.TimeMS, e.TimeBy = now.TimeMS, now.TimeBy
+		e.TimeStop = timeStop(&e)
+	}
+	return e
+}
+
 // pages lowers the page limit to n. An equal limit changes only whose it is,
 // unless somebody with precedence already holds it.
 func (e *Effective) pages(n int64, by By) {

@@ -90,6 +90,28 @@ var queueCases = []jobCase{
 		}
 		got[ledger.Job](t)(s.Job(t.Context(), "a", ledger.TypeFetch))
 	}},
+	{"fetches and crawls of the command line hold no slot and cost what they spent", func(t *testing.T, s JobStore) {
+		newTenants(t, s, "a", "b")
+		for i, kind := range []string{ledger.TypeFetch, ledger.TypeCommand, "crawl"} {
+			j := newJob("a", "j"+kind)
+			j.Type, j.Status, j.Granted, j.Reserved = kind, ledger.Running, t0, int64(i+1)
+			order(t, s, j)
+		}
+		c := got[ledger.Contest](t)(s.Contest(t.Context(), t0))
+		equal(t, "running", c.Running, map[string]int{"a": 1})
+		equal(t, "served", c.Served, map[string]int{"a": 1})
+		list := func(f ledger.JobFilter) []string { return jobIDs(got[[]ledger.Job](t)(s.Jobs(t.Context(), f))) }
+		running := []ledger.Status{ledger.Running}
+		equal(t, "those that are listed", list(ledger.JobFilter{Tenant: "a"}), []string{"jcrawl", "jcommand"})
+		equal(t, "those that are listed for the operator", list(ledger.JobFilter{Statuses: running}), []string{"jcrawl", "jcommand"})
+		equal(t, "fetches", list(ledger.JobFilter{Type: ledger.TypeFetch, Statuses: running}), []string{"jfetch"})
+		equal(t, "foreign fetches", len(list(ledger.JobFilter{Tenant: "b", Type: ledger.TypeFetch})), 0)
+		endJob(t, s, "jfetch", ledger.Completed, 1)
+		u := got[ledger.Usage](t)(s.Usage(t.Context(), "a", newJob("a", "x").Month))
+		if u.Used != 1 || u.Reserved != 5 {
+			t.Errorf("%+v", u)
+		}
+	}},
 	{"the chosen job gets the slot and nobody else does", func(t *testing.T, s JobStore) {
 		newTenants(t, s, "a")
 		orders(t, s, "a", "j", "k", "l")

@@ -1,0 +1,40 @@
+package fleettest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binary is the tiptoe command, as users build it.
+var binary string
+
+// full asks for the long forms.
+var full = os.Getenv("TIPTOE_FLEET") == "full"
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "tiptoe-fleettest-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binary = filepath.Join(dir, "tiptoe")
+		if out, err := exec.Command("go", "build", "-o", binary, "tiptoe/cmd/tiptoe").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build tiptoe: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// short or long picks a figure by the form that runs.
+func shortOr[T any](short, long T) T {
+	if full {
+		return long
+	}
+	return short
+}
