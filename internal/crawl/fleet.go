@@ -23,6 +23,7 @@ type Fleet interface {
 	Opened(r *Run)                           // a crawl that this process supervises is open
 	Hold(r *Run, cut bool)                   // nobody may begin a request for it; cut: nor end one
 	Trouble(what string)                     // a store does not answer; empty: it does again
+	Waiting() string                         // why nothing is fetched; empty while all is well
 	Ended(ctx context.Context, r *Run) error // it is over: returns when nobody works for it
 }
 

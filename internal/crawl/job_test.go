@@ -2,10 +2,13 @@ package crawl
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
@@ -156,6 +159,27 @@ func Test_a_seed_that_was_ordered_is_not_trusted_with_a_private_address(t *testi
 		}
 		if len(w.hits) < 3 {
 			t.Errorf("%d requests", len(w.hits))
+		}
+	})
+}
+
+func Test_a_crawl_whose_frontier_is_gone_is_not_called_complete(t *testing.T) {
+	in(t, func(t *testing.T, w *web) {
+		endless(w, time.Second)
+		if _, err := w.crawl(plainSpec(home), func(r *Run) {
+			time.Sleep(3500 * time.Millisecond)
+			r.StopAs(ledger.Running, "the server is stopping")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.fs = vfs.NewMem()
+		e := w.engine()
+		defer w.store.Close()
+		if _, err := e.Resume(t.Context(), w.books.crawls[1], nil, Hooks{}); !errors.Is(err, ErrFrontierGone) {
+			t.Errorf("%v", err)
+		}
+		if len(e.allRuns()) != 0 {
+			t.Error("it is still open")
 		}
 	})
 }

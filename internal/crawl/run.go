@@ -143,10 +143,12 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	if row.Spec, err = json.Marshal(spec); err != nil {
 		return nil, err
 	}
-	r, err := e.open(ctx, row, spec, hooks)
+	r, err := e.newRun(ctx, row, spec, hooks)
 	if err != nil {
 		return nil, err
 	}
+	// All that a permit depends on comes before the crawl is the scheduler's:
+	// the engine may be running.
 	for o, n := range counts {
 		r.outcomes[o] += n
 	}
@@ -154,8 +156,15 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	if err := r.findRepeats(ctx); err != nil {
 		return nil, err
 	}
+	if err := e.attach(ctx, r); err != nil {
+		return nil, err
+	}
 	if e.cfg.Fleet != nil {
 		e.cfg.Fleet.Opened(r)
+	}
+	if e.cfg.Fleet == nil && len(counts) > 0 && r.fc.Pending() == 0 && !e.cfg.Store.Seen(r.fc.ID, weburl.FromCanonical(spec.Seeds[0]).Fingerprint()) {
+		e.abandon(r)
+		return nil, ErrFrontierGone
 	}
 	// Without a single row it may have been killed before its seeds were
 	// queued; those that were are not queued again.
@@ -167,7 +176,39 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	return r, e.cfg.Ledger.UpdateCrawl(ctx, &row)
 }
 
+// ErrFrontierGone says that a crawl has pages, but nobody knows what was still
+// to be done: to call it complete would be a guess.
+var ErrFrontierGone = errors.New("the crawl's frontier is gone, so what was left of it is not known; start it anew")
+
+// abandon closes a crawl that cannot go on.
+func (e *Engine) abandon(r *Run) {
+	e.sched.Close(r.fc, e.cfg.Now())
+	r.cancel()
+	e.mu.Lock()
+	delete(e.runs, r.fc.ID)
+	e.mu.Unlock()
+}
+
 func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, hooks Hooks) (*Run, error) {
+	r, err := e.newRun(ctx, row, spec, hooks)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.attach(ctx, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// attach gives the crawl to the scheduler.
+func (e *Engine) attach(ctx context.Context, r *Run) error {
+	e.mu.Lock()
+	e.runs[r.fc.ID] = r
+	e.mu.Unlock()
+	return e.sched.Open(ctx, r.fc, e.cfg.Now())
+}
+
+func (e *Engine) newRun(ctx context.Context, row ledger.Crawl, spec Spec, hooks Hooks) (*Run, error) {
 	policy, err := robots.ParsePolicy(spec.RobotsPolicy)
 	if err != nil {
 		return nil, err
@@ -205,12 +246,6 @@ func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, hooks Ho
 		Rules: politeness.Rules{DelayMin: spec.DelayMin, DelayMax: spec.DelayMax, PerHost: spec.PerHost,
 			Adaptive: spec.Adaptive, LatencyFactor: spec.LatencyFactor, MaxRetries: spec.MaxRetries},
 		Decide: r.decide, Overrule: r.overrule, Reserve: r.reserve, Paid: r.isRepeat, CountOnly: spec.CountOnly, Share: spec.Share,
-	}
-	e.mu.Lock()
-	e.runs[r.fc.ID] = r
-	e.mu.Unlock()
-	if err := e.sched.Open(ctx, r.fc, e.cfg.Now()); err != nil {
-		return nil, err
 	}
 	return r, nil
 }

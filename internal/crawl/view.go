@@ -61,6 +61,9 @@ func (r *Run) Status() Status {
 	}
 	s.ETA, s.ETAWhy = r.eta(&s, snap)
 	s.Binding = binding(&s)
+	if f := r.e.cfg.Fleet; f != nil {
+		s.Binding = cmp.Or(f.Waiting(), s.Binding)
+	}
 	s.Layers = r.e.layers(snap)
 	return s
 }
