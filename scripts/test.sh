@@ -99,16 +99,31 @@ go vet ./...
 # is single-threaded and long, so the detector would find nothing and triple
 # its time; and the tests that watch another process and measure its pace, its
 # memory and its processor time, so nothing else should run beside them.
-apart=$(go list ./... | grep -E '/internal/(acceptance|story)$')
-rest=$(go list ./... | grep -vE '/internal/(sim|acceptance|story)$')
+apart=$(go list ./... | grep -E '/internal/(acceptance|story|fleettest)$')
+virtual=$(go list ./... | grep -E '/internal/(sim|fleetsim)$')
+browser=$(go list ./... | grep -E '/internal/dashboard$')
+rest=$(go list ./... | grep -vE '/internal/(sim|fleetsim|acceptance|story|fleettest|dashboard)$')
 failed=false
 
 say "go test $race, all but the simulation and the tests that measure"
 # shellcheck disable=SC2086 # one word a package
-go test $race -timeout 7m $rest </dev/null || failed=true
+go test $race -timeout 8m $rest </dev/null || failed=true
 
-say "go test ./internal/sim"
-go test -timeout 5m ./internal/sim </dev/null || failed=true
+say "go test, whole crawls and fleets in virtual time"
+# shellcheck disable=SC2086
+go test -timeout 5m $virtual </dev/null || failed=true
+
+case "$gaps" in
+*Node.js* | *npm*) ;;
+*)
+  say "the dashboard is what its sources build"
+  bash scripts/dashboard.sh check </dev/null || failed=true
+  ;;
+esac
+
+say "go test, the dashboard in a browser"
+# shellcheck disable=SC2086
+go test -timeout 6m $browser </dev/null || failed=true
 
 say "go test, the built program on real servers, one package after the other"
 # shellcheck disable=SC2086

@@ -58,6 +58,7 @@ func Test_the_proof_finds_each_breach_that_is_planted(t *testing.T) {
 }
 
 func Test_gaps_and_caps_hold_over_redirects_robots_sitemaps_retries_and_kill_9(t *testing.T) {
+	t.Parallel()
 	const delay = 200 * time.Millisecond
 	m := startMeter(t)
 	kinds := []struct {
