@@ -80,9 +80,6 @@ func (b *bench) beside(c crawling) (ratio float64, err error) {
 	fmt.Printf("  alone %.0f pages/s, %.0f a CPU second; beside %.0f API requests/s (worst p99 %s, %d refused) %.0f pages/s, %.0f a CPU second; keeps %.1f %% by the clock, %.1f %% by CPU\n",
 		median(alone, pace), median(alone, cpu), asked.rate, asked.p99.Round(100*time.Microsecond), asked.refused, median(beside, pace), median(beside, cpu),
 		100*kept(alone, beside, pace), 100*kept(alone, beside, cpu))
-	if c.full {
-		return kept(alone, beside, cpu), b.ctx.Err()
-	}
 	return kept(alone, beside, pace), b.ctx.Err()
 }
 

@@ -13,12 +13,12 @@
 //
 // Then a crawl runs and its pages are counted by the web that it crawls, in
 // phases that alternate: API left alone, API saturated (all connections ask
-// as fast as they are answered), alone, saturated. Each is compared with the two
-// around it; the figure is the median. It is measured for a crawl at full speed, which wants all of
-// the machine, and for a paced one, which is what a service mostly runs; with
-// the API's limits as shipped and without them. The crawl at full speed is
-// judged by its pages per second of tiptoe's processor time, which is its pace
-// on a machine where tiptoe is what is scarce; the paced one by the clock.
+// as fast as they are answered), alone, saturated. Each saturated phase is
+// compared with the two around it; the figure is the median. It is measured
+// for a crawl at full speed, which wants all of the machine, and for a paced
+// one, which is what a service mostly runs; with the API's limits as shipped
+// and without them. Pages per second of tiptoe's own processor time are shown
+// beside it.
 //
 // # What is fair
 //

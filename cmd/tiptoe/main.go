@@ -71,6 +71,7 @@ type cli struct {
 	Domains domainsCmd `cmd:"" help:"Show or change what was learned about hosts."`
 	Serve   serveCmd   `cmd:"" help:"Run a crawl service with an API and a dashboard."`
 	Worker  workerCmd  `cmd:"" help:"Work for the crawls of a fleet, on Redis and PostgreSQL."`
+	Workers workersCmd `cmd:"" help:"List who works in a fleet: hosts, rates and what they wait for."`
 	Job     jobCmd     `cmd:"" help:"Order crawls from a running tiptoe serve, and see to them."`
 	Demo    demoCmd    `cmd:"" help:"Crawl a little web on this machine and watch."`
 	URL     urlCmd     `cmd:"" name:"url" help:"Show how URLs are normalised, or why they are refused."`

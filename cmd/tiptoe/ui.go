@@ -77,7 +77,7 @@ func browse(address string) {
 		return
 	}
 	cmd := exec.Command(path, address) // it outlives us: it may be the browser itself
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = apart()
 	if cmd.Start() == nil {
 		go func() { _ = cmd.Wait() }()
 	}

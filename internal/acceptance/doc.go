@@ -15,6 +15,16 @@
 //	guard_test.go     no way from the public web into private addresses
 //	wire_test.go      requests the server saw = rows in the ledger
 //
+// and tiptoe serve, over its API:
+//
+//	service_caps_test.go     caps, timeout and queue, counted on the wire
+//	service_quota_test.go    a crowd at the last pages of a month's quota
+//	service_kill_test.go     kill -9 and SIGTERM during jobs, and on again
+//	service_tenants_test.go  every route with another tenant's ids
+//	service_share_test.go    two tenants on one host, and on few workers
+//	service_config_test.go   each setting, reload, malformed settings
+//	service_hooks_test.go    webhooks, warm jobs, a newcomer with curl
+//
 // Two tests have a long form, chosen by the environment, whose figures are
 // those of the project's promises; without it they run a smaller one:
 //

@@ -179,7 +179,15 @@ func Test_a_running_job_shows_its_progress_hosts_and_what_it_waits_for(t *testin
 	if p := j.Progress; p.Processed != 7 || *p.Queued != 30 || *p.InFlight != 0 || *p.PagesPerSec != 1.5 || *p.ETA != 60 || j.Pages.Spent != 7 {
 		t.Errorf("%+v", j)
 	}
-	if *j.WaitingFor != "100 % of waiting URLs are on 1 host" || j.Position != nil {
+	if j.WaitingFor != nil || j.Position != nil {
+		t.Errorf("%+v", j)
+	}
+	w.svc.mu.Lock()
+	stalled := running()
+	stalled.PagesPerSec = 0
+	w.svc.status[id] = stalled
+	w.svc.mu.Unlock()
+	if j := get[Job](w, w.ann, "/v1/jobs/"+id); *j.WaitingFor != "100 % of waiting URLs are on 1 host" {
 		t.Errorf("%+v", j)
 	}
 	l := get[Live](w, w.ann, "/v1/jobs/"+id+"/live")

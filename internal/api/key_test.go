@@ -116,6 +116,28 @@ func Test_a_good_key_is_looked_up_once_in_ten_seconds_and_its_use_noted_once_a_m
 	}
 }
 
+func Test_a_crowd_of_first_uses_is_noted_once(t *testing.T) {
+	store, text := newCounting()
+	clock := newClock()
+	ring := newKeyring(store, clock.now)
+	id, _, _ := parseKey(text)
+	for range 10 { // each looked the key up before the first note was written
+		ring.touch(store.keys[id], clock.now())
+	}
+	clock.advance(touchEvery)
+	ring.touch(store.keys[id], clock.now())
+	stop := make(chan struct{})
+	ended := make(chan bool)
+	go func() { ring.keepTouching(stop, func(err error) { t.Error(err) }); close(ended) }()
+	<-store.touched
+	<-store.touched
+	close(stop)
+	<-ended
+	if len(store.touches) != 2 {
+		t.Errorf("noted at %v", store.touches)
+	}
+}
+
 func Test_a_wrong_secret_is_never_remembered_and_does_not_profit_from_a_good_one(t *testing.T) {
 	store, text := newCounting()
 	ring := newKeyring(store, newClock().now)

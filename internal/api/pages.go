@@ -157,7 +157,7 @@ func (a *API) listErrors(ctx context.Context, c *caller, in *listErrorsIn) (*lis
 	if err != nil {
 		return nil, err
 	}
-	pages, err := a.pages(ctx, j.Crawl, ledger.PageFilter{Outcomes: broken, After: after, Limit: in.Limit + 1})
+	pages, err := a.pages(ctx, j.Crawl, ledger.PageFilter{Outcomes: broken, Kind: "page", After: after, Limit: in.Limit + 1})
 	if err != nil || len(pages) == 0 {
 		return all[BrokenPage](nil), err
 	}

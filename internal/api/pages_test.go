@@ -107,7 +107,9 @@ func Test_broken_pages_come_with_those_who_link_to_them_and_throttled_ones_are_n
 		gone, slow := page(crawlID, "https://a.example/gone"), page(crawlID, "https://a.example/slow")
 		gone.Outcome, gone.Status = outcome.NotFound, 404
 		slow.Outcome, slow.Status = outcome.Throttled, 429
-		pages := []ledger.Page{gone, slow}
+		guess := page(crawlID, "https://a.example/sitemap.xml") // nobody links to it: it is not broken
+		guess.Kind, guess.Outcome, guess.Status = "sitemap", outcome.NotFound, 404
+		pages := []ledger.Page{gone, slow, guess}
 		for i := range 15 {
 			p := page(crawlID, fmt.Sprintf("https://a.example/%d", i))
 			p.Links = []uint64{gone.FP.Lo, slow.FP.Lo}

@@ -278,6 +278,25 @@ func Test_a_stream_ends_when_its_key_is_revoked_or_its_job_deleted(t *testing.T)
 	}
 }
 
+func Test_a_download_may_take_longer_than_any_request(t *testing.T) {
+	w := newWorld(t, openSQLite(t), func(c *Config) {
+		c.Timeout, c.WriteTimeout = 50*time.Millisecond, 500*time.Millisecond
+		c.Export = func(_ context.Context, out io.Writer, _ string, _ int64) error {
+			for range 20 {
+				time.Sleep(50 * time.Millisecond)
+				if _, err := out.Write(make([]byte, 64<<10)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	})
+	id, _ := w.begin(w.ann, "https://a.example/")
+	if a := w.do(w.ann, "GET", "/v1/jobs/"+id+"/export", ""); len(a.body) != 20*64<<10 {
+		t.Errorf("%d bytes", len(a.body))
+	}
+}
+
 func Test_a_reader_that_stalls_is_cut(t *testing.T) {
 	w := newWorld(t, openSQLite(t), func(c *Config) {
 		c.WriteTimeout = 100 * time.Millisecond
@@ -293,8 +312,10 @@ func Test_a_reader_that_stalls_is_cut(t *testing.T) {
 	resp, err := w.srv.Client().Do(w.request(w.ann, "/v1/jobs/"+id+"/export"))
 	w.must(err)
 	defer resp.Body.Close()
-	for w.streamsOpen() != 0 { // nothing is read until it was cut
-		time.Sleep(time.Millisecond)
+	for began := time.Now(); w.streamsOpen() != 0; time.Sleep(time.Millisecond) { // nothing is read until it was cut
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("it waits for ever")
+		}
 	}
 	if _, err := io.Copy(io.Discard, resp.Body); err == nil {
 		t.Error("it ended well")

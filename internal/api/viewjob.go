@@ -107,6 +107,10 @@ func (a *API) jobView(ctx context.Context, j *ledger.Job) (Job, error) {
 	return v, nil
 }
 
+// stalledRate, in pages a second, tells a job that waits from one that is only
+// between two polite requests.
+const stalledRate = 0.1
+
 // waitingFor says why a job makes no progress; empty if it does.
 func waitingFor(j *ledger.Job, position *int, live *crawl.Status, running bool) string {
 	switch {
@@ -118,7 +122,9 @@ func waitingFor(j *ledger.Job, position *int, live *crawl.Status, running bool) 
 		return fmt.Sprintf("a free slot: number %d in the queue", *position)
 	case j.Status == ledger.Queued:
 		return "a free slot"
-	case running && live.InFlight == 0 && live.Queued > 0:
+	case running && live.Trouble != "":
+		return live.Trouble
+	case running && live.InFlight == 0 && live.Queued > 0 && live.PagesPerSec < stalledRate:
 		return live.Binding
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/fleet"
 	"tiptoe/internal/frontier"
@@ -72,4 +73,15 @@ func (a *App) Drain(grace time.Duration) {
 	for s.InFlight() > 0 && time.Now().Before(end) {
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// Workers lists who is in a fleet, as of their last heartbeats.
+func Workers(ctx context.Context, b config.Backends) ([]frontier.Worker, error) {
+	s, err := redisstore.Open(ctx, redisstore.Options{URL: b.Redis(), Prefix: b.RedisPrefix})
+	if err != nil {
+		return nil, fmt.Errorf("--redis-url: %w", err)
+	}
+	defer s.Close()
+	// To leave without having been there changes nothing, and returns the list.
+	return s.Heartbeat(ctx, frontier.Worker{ID: "a visitor"}, 0)
 }

@@ -84,7 +84,7 @@ func openParts(s ServiceSettings) (_ *Service, err error) {
 	builder := &orders{web: s.Web, caps: func() config.Caps { return *sv.caps.Load() }}
 	sv.Jobs, err = job.New(job.Config{
 		Store: sv.Ledger, Crawls: sv.Ledger, Engine: sv.Engine, Builder: builder, Log: s.Log, Now: Clock(),
-		Settings: sv.readCaps, Post: sv.Client.Post, Meter: sv.metrics,
+		Settings: sv.readCaps, Post: sv.Client.Post, Meter: sv.metrics, Shared: sv.Fleet != nil,
 		Drop: func(ctx context.Context, crawl int64) error { return sv.Store.DropCrawl(ctx, frontier.CrawlID(crawl)) },
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ type Fleet interface {
 	Bits() uint16                            // tells its permits from the others'
 	Held(group string) bool                  // a lease is safe to act on right now
 	Opened(r *Run)                           // a crawl that this process supervises is open
+	Yielded(r *Run)                          // another process supervises it now; this one stays a worker of it
 	Hold(r *Run, cut bool)                   // nobody may begin a request for it; cut: nor end one
 	Trouble(what string)                     // a store does not answer; empty: it does again
 	Waiting() string                         // why nothing is fetched; empty while all is well

@@ -72,6 +72,7 @@ type stopRequest struct {
 	grace  time.Duration
 	budget string // the budget that is spent; empty if another reason ends it
 	now    bool   // what is in flight gets no grace
+	yield  bool   // another process supervises it now
 }
 
 // Start opens a new crawl in ledger and frontier and queues its seeds.

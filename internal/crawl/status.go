@@ -39,6 +39,10 @@ type Status struct {
 	// waits for.
 	Binding string
 
+	// Trouble says why nothing is fetched at all: a store of the fleet does
+	// not answer. Empty while all is well.
+	Trouble string
+
 	Layers []Layer
 }
 

@@ -26,6 +26,10 @@ func (r *Run) StopAs(status ledger.Status, reason string) {
 	r.ask(stopRequest{reason: reason, status: status, grace: Grace})
 }
 
+// Yield ends this process's supervision without an end of the crawl: another
+// process supervises it, and this one goes on as one of its workers.
+func (r *Run) Yield() { r.ask(stopRequest{yield: true}) }
+
 func (r *Run) ask(s stopRequest) {
 	select {
 	case r.stop <- s:
@@ -89,6 +93,10 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 			limit = nil
 			begin(r.timeLimit())
 		case s := <-r.stop:
+			if s.yield {
+				r.e.cfg.Fleet.Yielded(r)
+				return Summary{Crawl: r.ID, Status: ledger.Running, Reason: "another process supervises it"}, nil
+			}
 			if stopping && s.grace > 0 && end.grace == 0 {
 				hold(false)
 				end.grace, grace = s.grace, time.After(s.grace)

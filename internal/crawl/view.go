@@ -62,7 +62,8 @@ func (r *Run) Status() Status {
 	s.ETA, s.ETAWhy = r.eta(&s, snap)
 	s.Binding = binding(&s)
 	if f := r.e.cfg.Fleet; f != nil {
-		s.Binding = cmp.Or(f.Waiting(), s.Binding)
+		s.Trouble = f.Waiting()
+		s.Binding = cmp.Or(s.Trouble, s.Binding)
 	}
 	s.Layers = r.e.layers(snap)
 	return s

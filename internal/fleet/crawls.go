@@ -27,6 +27,16 @@ func (m *Manager) Opened(r *crawl.Run) {
 	m.poke()
 }
 
+// Yielded makes of a crawl that this process supervised one that it has
+// joined: somebody else supervises it.
+func (m *Manager) Yielded(r *crawl.Run) {
+	m.mu.Lock()
+	delete(m.supervised, r.ID)
+	m.joined[r.ID] = r
+	m.mu.Unlock()
+	m.poke()
+}
+
 // Hold tells everybody to begin no more requests for a crawl.
 func (m *Manager) Hold(r *crawl.Run, cut bool) {
 	m.mu.Lock()

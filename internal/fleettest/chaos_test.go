@@ -12,6 +12,7 @@ import (
 const inHand = 16
 
 func Test_workers_that_are_killed_and_frozen_lose_no_page_and_break_no_pace(t *testing.T) {
+	t.Parallel()
 	const pace, perHost = 400 * time.Millisecond, 2
 	hosts, pages, kills := shortOr(60, 200), shortOr(90, 400), shortOr(3, 24)
 	f := newFleet(t, false, webfarm.Config{Seed: 1, Hosts: hosts, Pages: pages, Links: 12, Latency: 30 * time.Millisecond, Jitter: 60 * time.Millisecond})
@@ -81,17 +82,4 @@ func (f *fleet) takenOver(killed time.Time, pace time.Duration) time.Duration {
 		f.t.Errorf("hosts of a killed worker were fetched again after %s, more than %s", took, most)
 	}
 	return took
-}
-
-// arrivals demands that the farm saw no two requests of one host closer than
-// the pace. A worker writes a request's start down before it is on the wire;
-// from there the machine's scheduler may hold one back and not the next, so a
-// third is allowed for that: a second owner would not keep any distance.
-func (f *fleet) arrivals(pace time.Duration) {
-	f.t.Helper()
-	for _, h := range f.farm.Books().Hosts {
-		if h.MinGapMS != nil && *h.MinGapMS < 0.66*float64(pace.Milliseconds()) {
-			f.t.Errorf("%s saw two requests %.1f ms apart, the pace is %s", h.Host, *h.MinGapMS, pace)
-		}
-	}
 }

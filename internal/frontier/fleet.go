@@ -120,6 +120,20 @@ func (s *Scheduler) counts(sh *shard, g *group, l Lease, now time.Time, unknown 
 	return unknown
 }
 
+// overheard counts entries that a load found and nobody has told of yet: others
+// added them, and the store says so with the next Refresh.
+func (g *group) overheard(q *queue) {
+	n := -q.unread()
+	if n <= 0 {
+		return
+	}
+	q.total += n
+	q.crawl.pending.Add(int64(n))
+	if g.state == parked {
+		q.crawl.parked.Add(int64(n))
+	}
+}
+
 // reread gives the window back to the store: what is out stays out, all else
 // is read again from the beginning.
 func (q *queue) reread() {

@@ -34,6 +34,7 @@ type group struct {
 	seq    uint64 // order of filing, so that equal times go in turn
 
 	clocks   politeness.State
+	started  time.Time     // when the last request was written
 	lastGap  time.Duration // owed between the last start and the next
 	lastWhy  politeness.Why
 	inFlight int

@@ -97,6 +97,7 @@ func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) erro
 		q.fill(read, len(read) < l.n, now(), func(e *Entry) int {
 			return s.store.InLinks(e.Crawl, e.Fingerprint())
 		})
+		g.overheard(q)
 		sh.file(g, now())
 	}
 	return nil

@@ -171,6 +171,9 @@ func (s *Scheduler) RobotsDone(t RobotsTask, c *RobotsCopy, started, now time.Ti
 		o.delay = d.CrawlDelay
 		g.clocks.SetCrawlDelay(d.CrawlDelay)
 		if t.Group == t.Owner {
+			if g.started.After(started) { // another request went out meanwhile
+				started = g.started
+			}
 			g.clocks.Started(started, g.clocks.CrawlDelay)
 		}
 	}

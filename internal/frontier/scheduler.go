@@ -232,6 +232,7 @@ func (s *Scheduler) OnWire(p *Permit, at time.Time) {
 	}
 	p.onWire = true
 	p.g.starting--
+	p.g.started = at
 	p.g.clocks.Started(at, p.gap)
 	sh.file(p.g, at)
 }

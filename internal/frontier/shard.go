@@ -102,7 +102,7 @@ func (sh *shard) file(g *group, now time.Time) {
 	switch {
 	case g.loads > 0 && (!g.loaded || !work):
 		sh.setState(g, loading)
-	case work && !g.loaded:
+	case work && !g.loaded && sh.held(g): // what another owner owes is read once it is over
 		sh.enqueue(g, now)
 	case g.wantSlot && g.nextTask() >= 0:
 		sh.setState(g, slotsWait)

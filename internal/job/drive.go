@@ -32,12 +32,13 @@ const (
 
 // active is a job that holds a slot in this process.
 type active struct {
-	job    string
-	ended  chan struct{}
-	begun  time.Time
-	ran    time.Duration // before begun
-	events chan ledger.JobEvent
-	kept   atomic.Int64
+	job     string
+	ended   chan struct{}
+	begun   time.Time
+	ran     time.Duration // before begun
+	granted time.Time     // its slot, where another process may take it; see mine
+	events  chan ledger.JobEvent
+	kept    atomic.Int64
 
 	mu     sync.Mutex
 	run    *crawl.Run
@@ -72,6 +73,15 @@ func (a *active) begin(r *crawl.Run) {
 	}
 }
 
+// yield leaves the crawl to the process that drives the job now.
+func (a *active) yield() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.run != nil {
+		a.run.Yield()
+	}
+}
+
 func (s *Service) driven(id string) *active {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,6 +91,9 @@ func (s *Service) driven(id string) *active {
 // start drives a job that has its slot, in a goroutine of its own.
 func (s *Service) start(ctx context.Context, j ledger.Job) {
 	a := &active{job: j.ID, ended: make(chan struct{}), begun: s.now(), ran: j.Ran, events: make(chan ledger.JobEvent, 64)}
+	if s.cfg.Shared {
+		a.granted = j.Granted
+	}
 	s.mu.Lock()
 	s.active[j.ID] = a
 	s.mu.Unlock()
@@ -302,8 +315,13 @@ func (s *Service) attend(ctx context.Context, cancel context.CancelCauseFunc, a 
 func (s *Service) beat(ctx context.Context, a *active, j *ledger.Job, now time.Time) {
 	_, err := s.cfg.Store.UpdateJob(ctx, "", j.ID, func(j *ledger.Job) (ledger.JobChange, error) {
 		j.Ran, j.Updated = a.ran+now.Sub(a.begun), now
-		return ledger.JobChange{}, nil
+		return ledger.JobChange{}, a.mine(j)
 	})
+	if errors.Is(err, errTaken) {
+		s.log.Warn("another server has taken a job up; this one was not heard of for too long", "job", j.ID)
+		a.yield()
+		return
+	}
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("a job's clock could not be written down", "job", j.ID, "error", err)
 	}
@@ -351,6 +369,9 @@ func (s *Service) finish(ctx context.Context, a *active, j *ledger.Job, sum craw
 	}
 	write := func() error {
 		_, err := s.cfg.Store.UpdateJob(ctx, "", j.ID, func(j *ledger.Job) (ledger.JobChange, error) {
+			if err := a.mine(j); err != nil {
+				return ledger.JobChange{}, err
+			}
 			j.Ran, j.Updated = a.ran+now.Sub(a.begun), now
 			if status == ledger.Running { // the process stops; the job goes on in the next
 				return ledger.JobChange{}, nil
@@ -388,7 +409,7 @@ func (s *Service) finish(ctx context.Context, a *active, j *ledger.Job, sum craw
 // hopeless errors are about the job itself: it is gone, or somebody ended it.
 func hopeless(err error) bool {
 	var illegal *Illegal
-	return errors.As(err, &illegal) || errors.Is(err, ledger.ErrNoJob) || errors.Is(err, ledger.ErrEnded)
+	return errors.As(err, &illegal) || errors.Is(err, ledger.ErrNoJob) || errors.Is(err, ledger.ErrEnded) || errors.Is(err, errTaken)
 }
 
 // fruitless explains a crawl that ended without one page.

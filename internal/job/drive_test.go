@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/politeness"
 )
 
@@ -240,6 +242,29 @@ func Test_jobs_that_run_when_the_process_stops_are_left_running_and_go_on_in_the
 		}
 		if j = w.end(j.ID); j.Status != ledger.Completed || j.Spent != 30 || n == 0 || len(w.net.pages()) > 32 {
 			t.Errorf("%s, %d requests", show(j), len(w.net.pages()))
+		}
+	})
+}
+
+// slowBooks need a second to say what a crawl has fetched.
+type slowBooks struct{ *sqlite.Ledger }
+
+func (b slowBooks) Pages(ctx context.Context, crawl int64, f ledger.PageFilter) iter.Seq2[ledger.Page, error] {
+	time.Sleep(time.Second)
+	return b.Ledger.Pages(ctx, crawl, f)
+}
+
+func Test_a_job_that_goes_on_makes_no_request_before_it_knows_what_it_has_paid_for(t *testing.T) {
+	inWith(t, options{books: func(l *sqlite.Ledger) crawl.Ledger { return slowBooks{l} }}, func(t *testing.T, w *world) {
+		j := w.order("a", Request{URL: w.net.site("a.example", 80, nil)})
+		time.Sleep(3 * time.Second)
+		w.kill()
+		back, n := time.Now(), len(w.net.pages())
+		if j = w.end(j.ID); j.Spent != 50 || w.rows(j) != 50 || n < 10 {
+			t.Errorf("%s, %d rows, %d requests before", show(j), w.rows(j), n)
+		}
+		if first := w.net.pages()[n]; first.at.Sub(back) < time.Second {
+			t.Errorf("it asked for %s after %s", first.path, first.at.Sub(back))
 		}
 	})
 }

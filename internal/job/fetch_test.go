@@ -227,11 +227,12 @@ func Test_fetches_never_overspend_a_quota(t *testing.T) {
 	})
 }
 
-// guarded is a network that refuses every address of one host.
+// guarded is a network that refuses one host, and another after its robots.txt,
+// as when a name changes its address.
 type guarded struct{ fetch.Doer }
 
 func (g guarded) Do(ctx context.Context, req *fetch.Request) (*fetch.Response, error) {
-	if req.URL.HostKey() == "inside.example" {
+	if h := req.URL.HostKey(); h == "inside.example" || h == "rebinds.example" && req.URL.RequestURI() != "/robots.txt" {
 		return nil, &fetch.Error{Outcome: outcome.Guard, Op: "dial", Err: errors.New("refused private address 10.0.0.1"), Local: true}
 	}
 	return g.Doer.Do(ctx, req)
@@ -246,6 +247,10 @@ func Test_a_fetch_that_the_guard_refuses_says_so_and_costs_nothing(t *testing.T)
 		}
 		if took := time.Since(begun); took > time.Second { // our own refusal: no second try can help
 			t.Errorf("it took %s", took)
+		}
+		w.net.hosts["rebinds.example"] = quiet
+		if p, err := w.get(t.Context(), "a", "http://rebinds.example/secret"); err != nil || p.Outcome != outcome.Guard {
+			t.Errorf("%+v, %v", p, err)
 		}
 		w.usage("a", 0, 0)
 		for _, bad := range []string{"", "ftp://a.example/", "http://user:secret@a.example/"} {

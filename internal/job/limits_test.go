@@ -91,7 +91,7 @@ func Test_SAF_3_a_job_paused_after_40_seconds_has_20_left(t *testing.T) {
 		if err := w.svc.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		j := w.order("a", Request{URL: w.net.site("a.example", 2000, nil), Pages: ptr(int64(5000))})
+		j := w.order("a", Request{URL: w.net.site("a.example", 2000, nil), Pages: ptr(int64(5000)), DelayMS: ptr(int64(700))})
 		time.Sleep(40 * time.Second)
 		j, err := w.svc.Pause(t.Context(), "a", j.ID)
 		if err != nil || j.Status != ledger.Paused || j.Ran < 40*time.Second || j.Ran > 41*time.Second || j.Success != nil || !j.Ended.IsZero() {
@@ -123,7 +123,7 @@ func Test_SAF_8_kill_9_lifts_neither_the_time_nor_the_pages(t *testing.T) {
 			if err := w.svc.Reload(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			j := w.order("a", Request{URL: w.net.site("a.example", 2000, nil), Pages: ptr(int64(5000))})
+			j := w.order("a", Request{URL: w.net.site("a.example", 2000, nil), Pages: ptr(int64(5000)), DelayMS: ptr(int64(700))})
 			time.Sleep(41500 * time.Millisecond)
 			w.kill()
 			again := time.Now()

@@ -131,9 +131,8 @@ func Test_watchers_are_told_of_every_change_and_one_who_never_listens_holds_nobo
 		watcher.Go(func() {
 			for range changed {
 				told++
-				events := len(w.events(j.ID, ""))
-				seen = max(seen, events)
-				if w.job(j.ID).Status.Done() {
+				over := w.job(j.ID).Status.Done()
+				if seen = len(w.events(j.ID, "")); over {
 					return
 				}
 			}

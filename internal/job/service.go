@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -9,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,6 +63,10 @@ type Config struct {
 	Post func(ctx context.Context, url string, header http.Header, body []byte) (status int, err error)
 
 	Meter Meter // optional
+
+	// Shared says that other services run jobs of the same store and frontier:
+	// theirs are left alone for as long as they are heard of.
+	Shared bool
 }
 
 // servedMemory is for how long a slot counts against a tenant when tenants
@@ -94,6 +98,8 @@ type Service struct {
 
 	fetches map[string]int // in hand, by tenant
 
+	heard map[string]lastHeard // of jobs that others drive; of Run's goroutine
+
 	watch   watchers
 	drivers sync.WaitGroup
 }
@@ -103,7 +109,7 @@ func New(cfg Config) (*Service, error) {
 	s := &Service{
 		cfg: cfg, log: cfg.Log, now: cfg.Now,
 		wake: make(chan struct{}, 1), rings: make(chan struct{}, 1), rota: make(chan struct{}, 1), stopping: make(chan struct{}), granting: make(chan struct{}, 1),
-		active: make(map[string]*active), shares: make(map[string]*tenantShare), fetches: make(map[string]int), moves: 1,
+		active: make(map[string]*active), shares: make(map[string]*tenantShare), fetches: make(map[string]int), heard: make(map[string]lastHeard), moves: 1,
 	}
 	return s, s.Reload(context.Background())
 }
@@ -159,7 +165,7 @@ func (s *Service) PlanOf(name string) limits.Plan {
 func (s *Service) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := s.recover(ctx); err != nil {
+	if err := s.recover(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("take up running jobs: %w", err)
 	}
 	var helpers sync.WaitGroup
@@ -175,7 +181,12 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-again.C:
 		}
 		wait := 30 * time.Second // another process may have moved the queue
-		if err := s.fill(ctx); err != nil && ctx.Err() == nil {
+		err := error(nil)
+		if s.cfg.Shared {
+			wait = silence / 5
+			err = s.recover(ctx)
+		}
+		if err = cmp.Or(err, s.fill(ctx)); err != nil && ctx.Err() == nil {
 			s.log.Error("the queue cannot be read; trying again", "error", err)
 			wait = time.Second
 		}
@@ -186,49 +197,6 @@ func (s *Service) Run(ctx context.Context) error {
 	s.mu.Unlock()
 	s.drivers.Wait()
 	helpers.Wait()
-	return nil
-}
-
-// recover finds the jobs that hold slots and drives them on. If there are fewer
-// slots than there were, the last that were submitted wait for one again.
-func (s *Service) recover(ctx context.Context) error {
-	if !s.takeGrant(ctx) {
-		return ctx.Err()
-	}
-	defer s.giveGrant()
-	jobs, err := s.cfg.Store.Jobs(ctx, ledger.JobFilter{Statuses: []ledger.Status{ledger.Running}})
-	if err != nil {
-		return err
-	}
-	jobs = slices.DeleteFunc(jobs, func(j ledger.Job) bool { return j.Type == ledger.TypeCommand }) // see sweep
-	slices.Reverse(jobs)                                                                            // the oldest first
-	now, slots := s.now(), s.Caps().MaxCrawls
-	for i := range jobs {
-		jobs[i], err = s.cfg.Store.UpdateJob(ctx, "", jobs[i].ID, func(j *ledger.Job) (change ledger.JobChange, err error) {
-			// The time since the last heartbeat was not written down. It is
-			// now: a process that dies again and again gives no job more time.
-			j.Ran, j.Updated = j.Ran+heartbeat, now
-			if slots <= 0 || i < slots {
-				return change, nil
-			}
-			for _, to := range []ledger.Status{ledger.Paused, ledger.Queued} {
-				if err := step(j, to); err != nil {
-					return change, err
-				}
-				change.Events = append(change.Events, s.conclude(j, now, "Waiting for a slot: there are fewer than before").Events...)
-			}
-			return change, nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for _, j := range jobs {
-		if j.Status == ledger.Running {
-			s.log.Info("taking up a job again", "job", j.ID, "site", first(j.Seeds), "ran", j.Ran.Round(time.Millisecond))
-			s.start(ctx, j)
-		}
-	}
 	return nil
 }
 

@@ -127,6 +127,11 @@ func until(next, now time.Time) time.Duration {
 	return min(max(next.Sub(now), 10*time.Millisecond), time.Minute)
 }
 
+// pause is the wait after so many failures.
+func pause(attempts int) time.Duration {
+	return min(deliverFirst<<(2*min(attempts-1, 10)), deliverMost)
+}
+
 // send tries one message once and writes down what came of it. The attempt is
 // written down before it is made: whoever cannot write must not send, or it
 // would send for ever. An error says that nothing was sent.
@@ -166,7 +171,7 @@ func (s *Service) send(ctx context.Context, d ledger.Delivery) error {
 		if err != nil {
 			d.Error = err.Error()
 		}
-		d.Next = s.now().Add(min(deliverFirst<<(2*min(d.Attempts-1, 10)), deliverMost))
+		d.Next = s.now().Add(pause(d.Attempts))
 		if d.Attempts >= deliverAttempts {
 			result = GivenUp
 			d.Done, d.Next = s.now(), time.Time{}

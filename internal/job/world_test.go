@@ -63,7 +63,9 @@ type options struct {
 	workers int
 	wrap    func(Store) Store
 	builder func(Builder) Builder
+	books   func(*sqlite.Ledger) crawl.Ledger // what the engine writes to, if not the ledger itself
 	idle    bool // do not run the service
+	shared  bool // other services run jobs of the same store
 }
 
 // settings are the operator's, as a config file would hold them.
@@ -126,7 +128,11 @@ func (w *world) open() {
 	if workers == 0 {
 		workers = 16
 	}
-	w.engine = crawl.New(crawl.Config{Store: w.front, Ledger: w.db, Fetcher: w.fetch, Log: log, Now: w.now,
+	var books crawl.Ledger = w.db
+	if w.opts.books != nil {
+		books = w.opts.books(w.db)
+	}
+	w.engine = crawl.New(crawl.Config{Store: w.front, Ledger: books, Fetcher: w.fetch, Log: log, Now: w.now,
 		Rand: func() float64 { return 0.5 }, Workers: workers})
 	w.store = w.db
 	if w.opts.wrap != nil {
@@ -138,7 +144,7 @@ func (w *world) open() {
 	}
 	w.svc, err = New(Config{Store: w.store, Crawls: w.db, Engine: w.engine, Builder: b, Log: log, Now: w.now, Settings: w.set.read,
 		Drop: func(ctx context.Context, c int64) error { return w.front.DropCrawl(ctx, frontier.CrawlID(c)) },
-		Post: w.post.send, Meter: w.post})
+		Post: w.post.send, Meter: w.post, Shared: w.opts.shared})
 	if err != nil {
 		w.t.Fatal(err)
 	}

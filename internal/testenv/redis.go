@@ -32,12 +32,18 @@ type Redis struct {
 	leash  *os.File
 }
 
-// superviseRedis is to a redis-server what supervise is to PostgreSQL. It ends
-// it by KILL: a shell's background jobs ignore QUIT, and Redis does not mind.
-const superviseRedis = `"$@" </dev/null >>log 2>&1 &
+// superviseRedis runs "$@" until it ends. It passes on every signal that a line
+// names (a server that is writing its first log declines TERM) and, once nobody
+// is left who could write one, ends it by KILL and removes the directory.
+const superviseRedis = `exec 3<&0
+"$@" </dev/null 3<&- >>log 2>&1 &
 server=$!
-if read -r signal; then kill -s "$signal" $server; wait $server; exit 0; fi
-kill -s KILL $server; wait $server; cd /; rm -rf "$0"`
+{ while read -r signal; do kill -s "$signal" $server; done
+trap "" TERM; kill -s KILL $server; cd /; rm -rf "$0"; } <&3 2>/dev/null &
+watch=$!
+wait $server
+kill $watch 2>/dev/null
+wait $watch`
 
 // StartRedis starts a server that ends with the test. args are added to its
 // command line, such as "--appendfsync", "everysec". Where there is no
@@ -218,10 +224,9 @@ func (r *Redis) end(t testing.TB, signal string) {
 }
 
 func (r *Redis) finish(signal string) {
-	pid := r.parent.Process.Pid
-	// A server that is writing its first log declines to end.
-	giveUp := time.AfterFunc(readyWithin, func() { syscall.Kill(-pid, syscall.SIGKILL) })
-	fmt.Fprintln(r.leash, signal)
+	leash := r.leash
+	giveUp := time.AfterFunc(readyWithin, func() { fmt.Fprintln(leash, "KILL") })
+	fmt.Fprintln(leash, signal)
 	r.parent.Wait()
 	giveUp.Stop()
 	r.leash.Close()

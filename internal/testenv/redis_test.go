@@ -2,7 +2,32 @@
 
 package testenv
 
-import "testing"
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+func Test_a_redis_ends_with_whoever_started_it(t *testing.T) {
+	r := StartRedis(t)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leash.Close() // what the system does for a process that is gone
+	ended := make(chan error, 1)
+	go func() { ended <- r.parent.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(readyWithin):
+		t.Fatal("it goes on")
+	}
+	r.parent, r.leash = nil, nil
+	if _, err := r.Do("PING"); err == nil {
+		t.Error("it answers")
+	}
+	if _, err := os.Stat(r.dir); err == nil {
+		t.Error("its directory is still there")
+	}
+}
 
 func Test_a_redis_that_is_killed_comes_back_with_what_it_had_acknowledged(t *testing.T) {
 	r := StartRedis(t)

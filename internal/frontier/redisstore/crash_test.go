@@ -176,7 +176,8 @@ func Test_leases_and_fences_survive_a_restart_of_redis(t *testing.T) {
 	if err := patiently(func() (err error) { got, err = b.Acquire(ctx, "b", time.Minute, 10, nil); return err }); err != nil || len(got) != 0 {
 		t.Fatalf("b got %v, %v", got, err)
 	}
-	if _, err := a.Commit(ctx, &frontier.Batch{Ack: refsOf(e)}); err != nil {
+	// Each connection of before finds out for itself that its server is gone.
+	if err := patiently(func() error { _, err := a.Commit(ctx, &frontier.Batch{Ack: refsOf(e)}); return err }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -105,14 +105,17 @@
 //
 // # Figures
 //
-// Redis 7.0.15, one core of a shared two-core machine at load 15, log on
-// (everysec); Redis' own CPU time, which on an idle machine is a fraction:
+// Redis 7.0.15, log on (everysec), on two cores shared with other work (load 12
+// to 17), Redis' own CPU time, lowest and highest of several runs, some at a load of 17. They differ by
+// a factor of two with what else ran: upper bounds, to be measured again on a
+// machine at rest before they are used for sizing.
 //
-//	add 10 new URLs of a host     140 µs   one call
-//	commit a page, 10 of 30 new   320 µs   one call
-//	pages, 50 a commit            345 ms a 1,000 pages, 0.39 calls a page
-//	window of 100                  14 µs
-//	renew 1,000 leases            163 µs   eight calls
-//	lease and give back a group    40 µs
-//	memory: seen 9.8 bytes a URL, queued 241 bytes a URL of 90 characters
+//	add 10 new URLs of a host     140 – 253 µs   one call
+//	commit a page, 10 of 30 new   316 – 646 µs   one call
+//	pages, 50 a commit            345 – 681 ms a 1,000 pages, 0.39 calls a page
+//	window of 100                  13 – 16 µs
+//	renew 1,000 leases            163 – 280 µs   eight calls
+//	lease and give back a group    40 – 66 µs
+//	memory (not a matter of load): seen 9.8 bytes a URL at a million, queued
+//	241 bytes a URL of 90 characters with the page that named it
 package redisstore

@@ -1,0 +1,222 @@
+package fleetsim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"tiptoe/internal/outcome"
+	"tiptoe/internal/weburl"
+)
+
+// request is one that reached a host.
+type request struct {
+	w     *worker
+	url   string
+	token uint64
+	final bool // the answer leaves nothing to ask
+	known bool // the answer has reached its worker
+}
+
+// ward is what the books say of one host and of its lease.
+type ward struct {
+	inFlight map[*request]bool
+	last     map[string]*request // by URL, that are not acknowledged
+	blocked  time.Time           // a Retry-After that the holder knows
+	skew     time.Duration       // of the wall clock of who heard it
+}
+
+type checks struct {
+	wards map[string]*ward
+	done  map[string]bool // acknowledged URLs
+}
+
+func newChecks() checks { return checks{wards: map[string]*ward{}, done: map[string]bool{}} }
+
+func (s *sim) at1(h *host) *ward { return s.ward(h.name) }
+
+func (s *sim) ward(name string) *ward {
+	wd := s.wards[name]
+	if wd == nil {
+		wd = &ward{inFlight: map[*request]bool{}, last: map[string]*request{}}
+		s.wards[name] = wd
+	}
+	return wd
+}
+
+// arrived holds a request that starts now against the books.
+func (s *sim) arrived(w *worker, h *host, url string, robots bool) (*request, error) {
+	s.res.Requests++
+	h.requests++
+	hold, held := s.store.holders[h.name]
+	ses := s.store.sessions[hold.session]
+	switch {
+	case !held:
+		return nil, fmt.Errorf("%s asks for %s without a lease", w.name, url)
+	case s.owner[ses.m] != w:
+		return nil, fmt.Errorf("%s asks for %s, whose host %s holds", w.name, url, s.owner[ses.m].name)
+	case !s.now.Before(ses.expires):
+		return nil, fmt.Errorf("%s asks for %s %s after its lease expired", w.name, url, s.now.Sub(ses.expires))
+	}
+	wd := s.at1(h)
+	n := 0
+	for r := range wd.inFlight {
+		if r.token == hold.token { // what an expired lease left on the wire is excused
+			n++
+		}
+	}
+	if n >= perHost {
+		return nil, fmt.Errorf("%s: %d in flight already, cap %d", url, n, perHost)
+	}
+	owed := delayMin
+	if h.delay > owed && !h.robotsAt.IsZero() && !robots {
+		owed = h.delay
+	}
+	if gap := s.now.Sub(h.last); !h.last.IsZero() && gap < owed {
+		return nil, fmt.Errorf("%s asks for %s %s after the last request, %s owed", w.name, url, gap, owed)
+	}
+	h.last = s.now
+	if until := wd.blocked.Add(-max(w.skew-wd.skew, 0)); s.now.Before(until) {
+		return nil, fmt.Errorf("%s asks for %s %s before Retry-After ended", w.name, url, until.Sub(s.now))
+	}
+	r := &request{w: w, url: url, token: hold.token}
+	wd.inFlight[r] = true
+	if robots {
+		return r, nil
+	}
+	if h.robotsAt.IsZero() {
+		return nil, fmt.Errorf("%s was requested before robots.txt", url)
+	}
+	if strings.HasPrefix(weburl.FromCanonical(url).Path(), "/closed/") {
+		return nil, fmt.Errorf("%s is closed by robots.txt", url)
+	}
+	if s.done[url] {
+		return nil, fmt.Errorf("%s asks for %s, which is acknowledged", w.name, url)
+	}
+	if old := wd.last[url]; old != nil {
+		switch {
+		case old.token == r.token && !old.known:
+			return nil, fmt.Errorf("%s asks for %s twice at once", w.name, url)
+		case old.token == r.token && old.final:
+			return nil, fmt.Errorf("%s asks for %s again under one lease", w.name, url)
+		case old.token != r.token && old.final:
+			s.res.Repeated++
+		}
+	}
+	wd.last[url] = r
+	return r, nil
+}
+
+// heard notes that an answer has reached its worker.
+func (s *sim) heard(w *worker, h *host, r *request, a *answer) {
+	r.known = true
+	if a.rules != "" {
+		if of := s.world.hosts[a.rules]; of.robotsAt.IsZero() {
+			of.robotsAt = s.now
+		}
+	}
+	wd := s.at1(h)
+	if a.header.Get("Retry-After") == "" || s.store.holders[h.name].token != r.token {
+		return
+	}
+	if until := s.now.Add(h.after); until.After(wd.blocked) {
+		wd.blocked, wd.skew = until, w.skew
+	}
+}
+
+// acked is told by the store that a URL is done.
+func (s *sim) acked(url string) {
+	if s.done[url] {
+		s.fail(fmt.Errorf("%s was acknowledged twice", url))
+	}
+	s.done[url] = true
+	delete(s.ward(weburl.FromCanonical(url).Hostname()).last, url)
+}
+
+func (s *sim) leased(group string) { s.note("leased", group) }
+
+// ended is told by the store that a lease is over.
+func (s *sim) ended(group string, expired bool) {
+	wd := s.ward(group)
+	token := s.store.holders[group].token
+	if !expired {
+		s.note("released", group)
+		s.res.Released++
+		for r := range wd.inFlight {
+			if r.token == token {
+				s.fail(fmt.Errorf("%s was given back with %s on the wire", group, r.url))
+			}
+		}
+		return
+	}
+	s.note("expired", group)
+	s.res.Expired++
+	wd.blocked = time.Time{} // the next owner may not have heard of it
+	for _, r := range wd.last {
+		if r.token == token && r.final {
+			s.res.InDoubt++
+		}
+	}
+}
+
+// stuck says what is left when nothing moves.
+func (s *sim) stuck() string {
+	var left []string
+	for _, k := range slices.SortedFunc(maps.Keys(s.store.queues), func(a, b queueKey) int { return strings.Compare(a.group, b.group) }) {
+		if q := s.store.queues[k]; len(q) > 0 && len(left) < 5 {
+			h := s.store.holders[k.group]
+			who, state := "nobody", ""
+			if ses := s.store.sessions[h.session]; ses != nil {
+				w := s.owner[ses.m]
+				who = w.name
+				for _, v := range w.engine.Scheduler().Snapshot(w.wall(), 1000, nil).Longest {
+					if v.Group == k.group {
+						state = fmt.Sprintf(", %s %s", v.State, v.Reason)
+					}
+				}
+			}
+			left = append(left, fmt.Sprintf("%s: %d waiting, held by %s%s, the first %s", k.group, len(q), who, state, q[0].URL))
+		}
+	}
+	return strings.Join(left, "; ")
+}
+
+// atEnd holds the end against the promises.
+func (s *sim) atEnd() error {
+	s.res.Pages = len(s.books.pages)
+	s.res.Outcomes = map[outcome.Outcome]int{}
+	has := func(url string) bool {
+		_, ok := s.books.pages[weburl.FromCanonical(url).Fingerprint()]
+		return ok
+	}
+	for _, n := range s.world.names {
+		if !has("http://" + n + "/") {
+			return fmt.Errorf("the seed of %s was lost", n)
+		}
+	}
+	for _, p := range s.books.pages {
+		s.res.Outcomes[p.Outcome]++
+		if p.Outcome != outcome.OK {
+			continue
+		}
+		for _, l := range s.world.named(p.URL) {
+			if !has(l) {
+				return fmt.Errorf("%s, named on %s, was lost", l, p.URL)
+			}
+		}
+	}
+	for _, p := range s.books.pages {
+		if !s.done[p.URL] {
+			return fmt.Errorf("%s has a row and was never acknowledged", p.URL)
+		}
+	}
+	if n := s.store.pending(crawlID); n != 0 {
+		return fmt.Errorf("%d URLs came back after the end", n)
+	}
+	if s.res.Repeated > s.res.InDoubt {
+		return fmt.Errorf("%d requests were repeated, %d were in doubt", s.res.Repeated, s.res.InDoubt)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package fleetsim
+
+import (
+	"flag"
+	"testing"
+	"time"
+)
+
+var (
+	seeds = flag.Int("fleet.seeds", 30, "how many fleets are simulated")
+	first = flag.Uint64("fleet.first", 0, "the first seed")
+	trace = flag.Bool("fleet.trace", false, "print every event of the first seed")
+)
+
+func fleetOf(seed uint64) Config {
+	return Config{Seed: seed, Workers: 5, Hosts: 40, Pages: 15, Loss: 0.03, Chaos: 4 * time.Second}
+}
+
+func Test_a_fleet_that_crashes_freezes_and_loses_replies_keeps_every_promise(t *testing.T) {
+	var sum Result
+	for i := range uint64(*seeds) {
+		c := fleetOf(*first + i)
+		if *trace && i == 0 {
+			c.Log = func(line string) { t.Log(line) }
+		}
+		r, err := Run(c)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		t.Logf("seed %d: %+v", c.Seed, *r)
+		sum.Crashes += r.Crashes
+		sum.Freezes += r.Freezes
+		sum.Cuts += r.Cuts
+		sum.LostReplies += r.LostReplies
+		sum.HeldBack += r.HeldBack
+		sum.Expired += r.Expired
+		sum.Released += r.Released
+		sum.Repeated += r.Repeated
+	}
+	// A simulation in which nothing happens proves nothing.
+	if *seeds >= 10 && (sum.Crashes < *seeds || sum.Freezes < *seeds || sum.Cuts < *seeds || sum.LostReplies < *seeds ||
+		sum.HeldBack == 0 || sum.Expired < *seeds || sum.Released < *seeds || sum.Repeated == 0) {
+		t.Errorf("too little happened: %+v", sum)
+	}
+}
