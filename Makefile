@@ -3,7 +3,7 @@ GO ?= go
 # A clone owned by somebody else has no history that git would tell.
 VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test bench lint demo docs dashboard fuzz sim-long kill-marathon accept-long story clean help
+.PHONY: build test bench bench-fleet lint demo fleet-demo fleet-long docs dashboard fuzz sim-long kill-marathon accept-long story clean help
 
 build: ## bin/tiptoe
 	$(GO) build -trimpath -buildvcs=$(VCS) -o bin/tiptoe ./cmd/tiptoe
@@ -14,6 +14,9 @@ test: ## everything that must hold, in some minutes (scripts/test.sh)
 bench: ## tiptoe beside Colly and wget2 on a simulated web; ARGS="--rounds 5"
 	$(GO) run ./bench/run $(ARGS)
 
+bench-fleet: ## throughput of 1, 2 and 4 workers, and the cost of Redis and PostgreSQL against the embedded stores
+	$(GO) run ./bench/fleet $(ARGS)
+
 lint: ## gofmt, go vet, staticcheck (from a module of its own, tools/)
 	@test -z "$$(gofmt -l bench cmd internal scripts)" || { gofmt -l bench cmd internal scripts; exit 1; }
 	$(GO) vet ./...
@@ -23,9 +26,16 @@ lint: ## gofmt, go vet, staticcheck (from a module of its own, tools/)
 demo: build ## a little web on this machine, crawled with the live view
 	bin/tiptoe demo
 
-docs: ## rewrite what is generated: docs/CONFIG.md, docs/live-view.svg
+fleet-demo: ## Redis, PostgreSQL, a server, three workers and a little web on this machine; FOR=20 stops by itself
+	@bash scripts/fleet-demo.sh
+
+fleet-long: ## the fleet with the figures of the promises: kills for two minutes, ten restarts of Redis
+	TIPTOE_FLEET=full $(GO) test -count=1 -v -timeout 60m ./internal/fleettest
+
+docs: ## rewrite what is generated: docs/CONFIG.md, docs/openapi.yaml, docs/live-view.svg
 	$(GO) test ./cmd/tiptoe -run 'Test_the_configuration_document' -update
 	$(GO) test ./internal/tui -run 'TestThePictureInTheDocsIsTheView' -update
+	$(GO) test ./internal/api -run 'Test_the_openapi_document' -update
 
 dashboard: ## build dashboard/ into the program (needs Node; nothing else does)
 	@bash scripts/dashboard.sh build

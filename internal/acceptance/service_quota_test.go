@@ -47,7 +47,7 @@ func spendExactly(t *testing.T, flags ...string) {
 	for n := range 200 {
 		crowd.Go(func() {
 			f := hurry(farm.Seeds()[n%2], fields{"pages": 1})
-			if n%50 == 49 {
+			if n%50 == 0 {
 				f["pages"] = 500
 			}
 			<-begin

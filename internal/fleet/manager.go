@@ -362,7 +362,7 @@ func (m *Manager) lease(ctx context.Context) error {
 // giveBack releases what has no work and what another worker should have.
 func (m *Manager) giveBack(ctx context.Context, now time.Time) error {
 	s := m.engine.Scheduler()
-	s.Drain(m.misplaced(s.Held()), now)
+	s.Drain(m.misplaced(s.Movable()), now)
 	return m.release(ctx, s.Drained(now.Add(-idleFor)))
 }
 

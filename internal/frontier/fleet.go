@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -105,6 +106,7 @@ func (s *Scheduler) counts(sh *shard, g *group, l Lease, now time.Time, unknown 
 			continue
 		}
 		q := g.queue(c)
+		q.counted = s.doubts.failures
 		more := sq.Count - q.total
 		if more == 0 {
 			continue
@@ -118,6 +120,66 @@ func (s *Scheduler) counts(sh *shard, g *group, l Lease, now time.Time, unknown 
 	}
 	sh.file(g, now)
 	return unknown
+}
+
+// doubts are entries of commits that failed in a fleet: they may be queued all
+// the same. When they are committed again the store returns them as added, but
+// meanwhile a load may have brought them, or a count included them. Guarded by
+// the scheduler's commits.
+type doubts struct {
+	failures int
+	since    map[doubtKey]int // the failure that first left an entry in doubt
+}
+
+type doubtKey struct {
+	crawl CrawlID
+	url   string
+}
+
+func (d *doubts) note(es []Entry) {
+	d.failures++
+	if d.since == nil {
+		d.since = make(map[doubtKey]int)
+	}
+	for i := range es {
+		k := doubtKey{es[i].Crawl, es[i].URL}
+		if _, known := d.since[k]; !known {
+			d.since[k] = d.failures
+		}
+	}
+}
+
+func (d *doubts) settle(es []Entry) {
+	for i := range es {
+		if len(d.since) == 0 {
+			return
+		}
+		delete(d.since, doubtKey{es[i].Crawl, es[i].URL})
+	}
+}
+
+// doubtful reports whether an added entry may be in memory or counted already.
+// Then nobody here can tell how much the queue holds: the group is given back,
+// and whoever leases it next is told.
+func (sh *shard) doubtful(c *Crawl, e *Entry, now time.Time) bool {
+	failure, doubted := sh.s.doubts.since[doubtKey{e.Crawl, e.URL}]
+	g := sh.groups[e.Group]
+	if !doubted || g == nil {
+		return false
+	}
+	q := g.find(c.ID)
+	if q == nil || q.counted < failure && !q.has(e.ID) {
+		return false
+	}
+	g.draining = true
+	sh.file(g, now)
+	return true
+}
+
+// has reports whether an entry is in memory.
+func (q *queue) has(id uint64) bool {
+	_, out := q.out[id]
+	return out || slices.ContainsFunc(q.window[q.head:], func(e Entry) bool { return e.ID == id })
 }
 
 // overheard counts entries that a load found and nobody has told of yet: others
@@ -179,8 +241,14 @@ func (sh *shard) detach(g *group) {
 		sh.active--
 	}
 	g.state, g.detached, g.queues = idle, true, nil
+	errands := g.errands()
 	g.tasks, g.origins = nil, nil
 	delete(sh.groups, g.key)
+	if len(errands) > 0 { // they wait for the next lease
+		next := sh.group(g.key)
+		next.tasks = errands
+		sh.file(next, sh.s.now())
+	}
 	sh.idle = remove(sh.idle, g)
 	sh.dirty, sh.changed = remove(sh.dirty, g), remove(sh.changed, g)
 	kept := sh.notes[:0]
@@ -190,6 +258,16 @@ func (sh *shard) detach(g *group) {
 		}
 	}
 	sh.notes = kept
+}
+
+// errands are robots fetches that the group is to make for others.
+func (g *group) errands() (tasks []RobotsTask) {
+	for _, t := range g.tasks {
+		if t.Owner != g.key {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
 }
 
 func remove(list []*group, g *group) []*group {
@@ -207,8 +285,8 @@ func remove(list []*group, g *group) []*group {
 func (s *Scheduler) Renewed(now time.Time) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for _, g := range sh.groups {
-			if g.state == leaseWait {
+		for _, name := range slices.Sorted(maps.Keys(sh.groups)) { // in the same order each time
+			if g := sh.groups[name]; g.state == leaseWait {
 				sh.file(g, now)
 			}
 		}
@@ -243,7 +321,12 @@ func (s *Scheduler) Drained(before time.Time) (leases []Lease) {
 		}
 		sh.mu.Unlock()
 	}
+	sortLeases(leases)
 	return leases
+}
+
+func sortLeases(leases []Lease) {
+	slices.SortFunc(leases, func(a, b Lease) int { return cmp.Compare(a.Group, b.Group) })
 }
 
 // quiet reports that nothing of the group is in hand.
@@ -280,21 +363,30 @@ func (s *Scheduler) Wanted() (groups []string) {
 		}
 		sh.mu.Unlock()
 	}
+	slices.Sort(groups)
 	return groups
 }
 
 // Held names the groups that are ours, but for those that are on their way out.
-func (s *Scheduler) Held() (leases []Lease) {
+func (s *Scheduler) Held() []Lease { return s.leased(func(g *group) bool { return !g.draining }) }
+
+// Movable are those of them that nothing but their own URLs keeps here: not
+// claimed for a robots.txt that leads to them.
+func (s *Scheduler) Movable() []Lease {
+	return s.leased(func(g *group) bool { return !g.draining && len(g.errands()) == 0 })
+}
+
+func (s *Scheduler) leased(which func(*group) bool) (leases []Lease) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		for name, token := range sh.leases {
-			if g := sh.groups[name]; g == nil || !g.draining {
+			if g := sh.groups[name]; g == nil || which(g) {
 				leases = append(leases, Lease{Group: name, Token: token})
 			}
 		}
 		sh.mu.Unlock()
 	}
-	slices.SortFunc(leases, func(a, b Lease) int { return cmp.Compare(a.Group, b.Group) })
+	sortLeases(leases)
 	return leases
 }
 

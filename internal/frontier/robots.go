@@ -189,6 +189,9 @@ func (s *Scheduler) RobotsHop(t RobotsTask, now time.Time) {
 	sh := s.shardOf(t.Group)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if sh.leases != nil && t.Owner == t.Group && !sh.ours(t.Group) {
+		return // lost: whoever has it now asks by itself
+	}
 	g := sh.group(t.Group)
 	g.tasks = append(g.tasks, t)
 	sh.file(g, now)

@@ -58,6 +58,7 @@ type Scheduler struct {
 	// announcement, and for reading while a load is applied.
 	commits   sync.RWMutex
 	unwritten []Note // of a commit that failed
+	doubts    doubts
 
 	mu     sync.Mutex
 	crawls map[CrawlID]*Crawl
@@ -322,6 +323,7 @@ func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entr
 	added, err := s.store.Commit(ctx, &whole)
 	var fenced *FencedError
 	if err != nil && !errors.As(err, &fenced) {
+		s.doubts.note(b.Add)
 		return nil, err // the notes go with the next commit
 	}
 	s.unwritten = nil
@@ -330,6 +332,7 @@ func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entr
 			s.announce(c, e, now)
 		}
 	}
+	s.doubts.settle(b.Add)
 	if fenced != nil {
 		s.Drop(fenced.Groups, now)
 	}
@@ -348,6 +351,9 @@ func (s *Scheduler) announce(c *Crawl, e Entry, now time.Time) {
 	defer sh.mu.Unlock()
 	if sh.leases != nil && !sh.ours(e.Group) {
 		return // whoever holds the group hears of it from the store
+	}
+	if sh.leases != nil && sh.doubtful(c, &e, now) {
+		return
 	}
 	c.pending.Add(1)
 	if sh.staysDormant(e.Group, c) {
