@@ -15,7 +15,7 @@ bench: ## tiptoe beside Colly and wget2 on a simulated web; ARGS="--rounds 5"
 	$(GO) run ./bench/run $(ARGS)
 
 bench-fleet: ## throughput of 1, 2 and 4 workers, and the cost of Redis and PostgreSQL against the embedded stores
-	$(GO) run ./bench/fleet $(ARGS)
+	TIPTOE_FLEET=bench $(GO) test -count=1 -v -run Test_bench -timeout 20m ./internal/fleettest
 
 lint: ## gofmt, go vet, staticcheck (from a module of its own, tools/)
 	@test -z "$$(gofmt -l bench cmd internal scripts)" || { gofmt -l bench cmd internal scripts; exit 1; }

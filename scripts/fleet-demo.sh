@@ -66,8 +66,8 @@ until_said() {
 }
 
 echo "building"
-go build -trimpath -buildvcs=false -o "$dir/tiptoe" ./cmd/tiptoe
-go build -trimpath -buildvcs=false -o "$dir/webfarm" ./internal/webfarm/cmd/webfarm
+go build -buildvcs=false -o "$dir/tiptoe" ./cmd/tiptoe
+go build -buildvcs=false -o "$dir/webfarm" ./internal/webfarm/cmd/webfarm
 
 redis_port=$(free)
 mkdir "$dir/redis"

@@ -17,15 +17,16 @@ import (
 // supervises a crawl: it alone decides that it has ended, from what all of
 // them report (Shared). The others have joined it.
 type Fleet interface {
-	Worker() string                          // this process's name, new at each start
-	Bits() uint16                            // tells its permits from the others'
-	Held(group string) bool                  // a lease is safe to act on right now
-	Opened(r *Run)                           // a crawl that this process supervises is open
-	Yielded(r *Run)                          // another process supervises it now; this one stays a worker of it
-	Hold(r *Run, cut bool)                   // nobody may begin a request for it; cut: nor end one
-	Trouble(what string)                     // a store does not answer; empty: it does again
-	Waiting() string                         // why nothing is fetched; empty while all is well
-	Ended(ctx context.Context, r *Run) error // it is over: returns when nobody works for it
+	Worker() string                                     // this process's name, new at each start
+	Bits() uint16                                       // tells its permits from the others'
+	Held(group string) bool                             // a lease is safe to act on right now
+	Supervising(ctx context.Context, crawl int64) error // this process is about to open it: returns when it works for it no more
+	Opened(r *Run)                                      // a crawl that this process supervises is open
+	Yielded(r *Run)                                     // another process supervises it now; this one stays a worker of it
+	Hold(r *Run, cut bool)                              // nobody may begin a request for it; cut: nor end one
+	Trouble(what string)                                // a store does not answer; empty: it does again
+	Waiting() string                                    // why nothing is fetched; empty while all is well
+	Ended(ctx context.Context, r *Run) error            // it is over: returns when nobody works for it
 }
 
 // Shared is a crawl as all workers together see it.

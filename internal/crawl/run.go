@@ -125,6 +125,11 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	if override != nil {
 		override(&spec)
 	}
+	if e.cfg.Fleet != nil { // it may work for the crawl already, as one of many
+		if err := e.cfg.Fleet.Supervising(ctx, row.ID); err != nil {
+			return nil, err
+		}
+	}
 	counts, err := e.cfg.Ledger.PageCounts(ctx, row.ID)
 	if err != nil {
 		return nil, err

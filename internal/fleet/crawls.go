@@ -11,6 +11,40 @@ import (
 	"tiptoe/internal/ledger"
 )
 
+// Supervising makes this process leave a crawl that it has joined, and join it
+// no more, because it is about to supervise it: a server takes the job of
+// another one up. It returns when the crawl can be opened.
+func (m *Manager) Supervising(ctx context.Context, crawl int64) error {
+	left := make(chan struct{})
+	m.mu.Lock()
+	m.taking[crawl] = left
+	m.free(crawl)
+	m.mu.Unlock()
+	m.poke()
+	select {
+	case <-left:
+		return nil
+	case <-ctx.Done():
+		m.mu.Lock()
+		delete(m.taking, crawl)
+		m.mu.Unlock()
+		return ctx.Err()
+	}
+}
+
+// free tells who is to supervise a crawl that it is not joined. m.mu is held.
+func (m *Manager) free(crawl int64) {
+	left := m.taking[crawl]
+	if left == nil || m.joined[crawl] != nil || m.joining == crawl {
+		return
+	}
+	select {
+	case <-left:
+	default:
+		close(left)
+	}
+}
+
 // Opened puts a crawl that this process supervises on the board.
 func (m *Manager) Opened(r *crawl.Run) {
 	c := frontier.Announced{ID: r.ID, By: m.cfg.Worker, Cap: max(r.Spec.MaxURLs, 0)}
@@ -23,6 +57,7 @@ func (m *Manager) Opened(r *crawl.Run) {
 	}
 	m.mu.Lock()
 	m.supervised[r.ID] = &supervision{run: r, state: c}
+	delete(m.taking, r.ID)
 	m.mu.Unlock()
 	m.poke()
 }
@@ -120,12 +155,13 @@ func (m *Manager) readBoard(ctx context.Context) error {
 	for _, r := range m.runs() {
 		m.mu.Lock()
 		_, mine := m.supervised[r.ID]
+		left := m.taking[r.ID]
 		m.mu.Unlock()
 		if mine {
 			continue
 		}
 		c, there := on[r.ID]
-		if there && !c.Held {
+		if there && !c.Held && left == nil {
 			continue
 		}
 		r.Hold(c.Cut)
@@ -150,6 +186,7 @@ func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
 	m.log.Info("left a crawl", "crawl", r.ID)
 	m.mu.Lock()
 	delete(m.joined, r.ID)
+	m.free(r.ID)
 	m.mu.Unlock()
 	return m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
 }

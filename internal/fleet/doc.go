@@ -38,5 +38,8 @@
 //	                   anything; commits wait; all goes on when it is back
 //	the ledger is away commits wait, workers run out of hands, nothing is lost
 //	a supervisor dies  workers go on with what was announced; whoever takes
-//	                   the job up again supervises from there
+//	                   the job up again supervises from there, and leaves the
+//	                   crawl first if it had joined it
+//	a supervisor wakes that was frozen for so long that another one has its
+//	                   crawl: it yields, and is one of its workers
 package fleet

@@ -62,6 +62,8 @@ type Manager struct {
 	mu         sync.Mutex
 	supervised map[int64]*supervision
 	joined     map[int64]*crawl.Run
+	taking     map[int64]chan struct{} // about to be supervised; closed when it is not joined any more
+	joining    int64                   // being opened just now, by Run's goroutine
 	live       []string
 	workers    []frontier.Worker
 	wake       chan struct{}
@@ -104,7 +106,7 @@ func New(cfg Config) *Manager {
 	h := fnv.New32a()
 	h.Write([]byte(cfg.Worker))
 	return &Manager{cfg: cfg, log: cfg.Log, bits: uint16(h.Sum32()), supervised: make(map[int64]*supervision),
-		joined: make(map[int64]*crawl.Run), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
+		joined: make(map[int64]*crawl.Run), taking: make(map[int64]chan struct{}), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
 }
 
 // Bind gives the manager the engine that asks it.
@@ -274,6 +276,8 @@ func (m *Manager) renew(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
+		// One that was leased again since it was lost is ours.
+		lost = slices.DeleteFunc(lost, func(g string) bool { return !m.cfg.Board.Deadline(g).IsZero() })
 		if len(lost) > 0 {
 			m.log.Warn("leases were lost; others have these hosts now", "hosts", len(lost))
 			s.Drop(lost, now)
@@ -299,32 +303,49 @@ func (m *Manager) know(ctx context.Context, unknown []frontier.CrawlID, leases [
 		m.mu.Lock()
 		_, have := m.joined[int64(id)]
 		_, mine := m.supervised[int64(id)]
+		_, soon := m.taking[int64(id)]
+		if !have && !mine && !soon {
+			m.joining = int64(id)
+		}
 		m.mu.Unlock()
+		if soon {
+			continue
+		}
 		if have || mine { // opened since the leases were counted
 			opened = true
 			continue
 		}
-		row, err := m.cfg.Ledger.Crawl(ctx, int64(id))
-		if err != nil {
-			m.log.Warn("work of a crawl that the ledger does not know is left alone", "crawl", id, "error", err)
-			continue
-		}
-		run, err := m.engine.Join(ctx, row)
-		if err != nil {
-			m.log.Error("a crawl cannot be joined", "crawl", id, "error", err)
-			continue
-		}
-		m.log.Info("joined a crawl", "crawl", id, "site", row.Seeds[0])
-		m.mu.Lock()
-		m.joined[int64(id)] = run
-		m.mu.Unlock()
-		opened = true
+		opened = m.join(ctx, int64(id)) || opened
 	}
 	if opened {
 		s := m.engine.Scheduler()
 		return s.Exclusive(func() error { s.Refresh(leases, m.cfg.Now()); return nil })
 	}
 	return nil
+}
+
+// join opens a crawl that another process supervises.
+func (m *Manager) join(ctx context.Context, id int64) (ok bool) {
+	var run *crawl.Run
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.joining = 0; run != nil {
+			m.joined[id] = run
+		}
+		m.free(id)
+	}()
+	row, err := m.cfg.Ledger.Crawl(ctx, id)
+	if err != nil {
+		m.log.Warn("work of a crawl that the ledger does not know is left alone", "crawl", id, "error", err)
+		return false
+	}
+	if run, err = m.engine.Join(ctx, row); err != nil {
+		m.log.Error("a crawl cannot be joined", "crawl", id, "error", err)
+		return false
+	}
+	m.log.Info("joined a crawl", "crawl", id, "site", row.Seeds[0])
+	return true
 }
 
 // lease takes what is free, and what robots.txt files lead to.

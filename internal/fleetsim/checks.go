@@ -35,8 +35,6 @@ type checks struct {
 
 func newChecks() checks { return checks{wards: map[string]*ward{}, done: map[string]bool{}} }
 
-func (s *sim) at1(h *host) *ward { return s.ward(h.name) }
-
 func (s *sim) ward(name string) *ward {
 	wd := s.wards[name]
 	if wd == nil {
@@ -60,7 +58,7 @@ func (s *sim) arrived(w *worker, h *host, url string, robots bool) (*request, er
 	case !s.now.Before(ses.expires):
 		return nil, fmt.Errorf("%s asks for %s %s after its lease expired", w.name, url, s.now.Sub(ses.expires))
 	}
-	wd := s.at1(h)
+	wd := s.ward(h.name)
 	n := 0
 	for r := range wd.inFlight {
 		if r.token == hold.token { // what an expired lease left on the wire is excused
@@ -117,7 +115,7 @@ func (s *sim) heard(w *worker, h *host, r *request, a *answer) {
 			of.robotsAt = s.now
 		}
 	}
-	wd := s.at1(h)
+	wd := s.ward(h.name)
 	if a.header.Get("Retry-After") == "" || s.store.holders[h.name].token != r.token {
 		return
 	}
@@ -214,6 +212,15 @@ func (s *sim) atEnd() error {
 	}
 	if n := s.store.pending(crawlID); n != 0 {
 		return fmt.Errorf("%d URLs came back after the end", n)
+	}
+	for _, g := range slices.Sorted(maps.Keys(s.store.holders)) {
+		return fmt.Errorf("%s is still leased to %s", g, s.owner[s.store.sessions[s.store.holders[g].session].m].name)
+	}
+	for _, w := range s.workers {
+		snap := w.engine.Scheduler().Snapshot(w.wall(), 10, nil)
+		if held, _ := w.engine.Scheduler().Leased(); held != 0 || snap.Hosts() != 0 {
+			return fmt.Errorf("%s holds %d hosts and has work on %d: %+v", w.name, held, snap.Hosts(), snap.Longest)
+		}
 	}
 	if s.res.Repeated > s.res.InDoubt {
 		return fmt.Errorf("%d requests were repeated, %d were in doubt", s.res.Repeated, s.res.InDoubt)

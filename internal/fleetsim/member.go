@@ -1,6 +1,7 @@
 package fleetsim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -113,7 +114,7 @@ func (m *Member) Commit(_ context.Context, b *frontier.Batch) (added []frontier.
 		}
 	}
 	if err != nil || refused != nil {
-		return nil, cmpErr(err, refused)
+		return nil, cmp.Or(err, refused)
 	}
 	if len(fenced) == 0 {
 		return added, nil
@@ -125,13 +126,6 @@ func (m *Member) Commit(_ context.Context, b *frontier.Batch) (added []frontier.
 		}
 	}
 	return added, &frontier.FencedError{Groups: fenced}
-}
-
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // Seen implements frontier.Store: from memory, as a cache would.

@@ -48,7 +48,7 @@ const (
 	commitIn   = 20 * time.Millisecond
 	tooLong    = 2 * time.Hour
 	chaosEnds  = 10 * time.Minute
-	settleFor  = 20 * time.Second // for every worker to hear that all is done
+	settleFor  = 40 * time.Second // for every worker to wake, hear that all is done and let go
 )
 
 type event struct {
@@ -82,7 +82,7 @@ type sim struct {
 	workers []*worker
 	owner   map[*Member]*worker
 	lives   int
-	loads   int
+	calm    bool // nothing happens to anybody any more
 	running *task
 	failure error
 	res     Result
@@ -118,6 +118,7 @@ func Run(c Config) (*Result, error) {
 		}
 		if done.IsZero() && s.store.pending(crawlID) == 0 && len(s.books.pages) > 0 {
 			done = s.now
+			s.calm = true
 			s.res.Elapsed = s.now.Sub(s.start)
 		}
 	}
@@ -181,7 +182,7 @@ func (s *sim) next() time.Time {
 }
 
 func (s *sim) chaos() error {
-	if s.now.Sub(s.start) > chaosEnds {
+	if s.calm || s.now.Sub(s.start) > chaosEnds {
 		return nil
 	}
 	s.at(s.next(), nil, s.chaos)

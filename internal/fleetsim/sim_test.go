@@ -38,9 +38,36 @@ func Test_a_fleet_that_crashes_freezes_and_loses_replies_keeps_every_promise(t *
 		sum.Released += r.Released
 		sum.Repeated += r.Repeated
 	}
+	t.Logf("in all: %+v", sum)
 	// A simulation in which nothing happens proves nothing.
 	if *seeds >= 10 && (sum.Crashes < *seeds || sum.Freezes < *seeds || sum.Cuts < *seeds || sum.LostReplies < *seeds ||
 		sum.HeldBack == 0 || sum.Expired < *seeds || sum.Released < *seeds || sum.Repeated == 0) {
 		t.Errorf("too little happened: %+v", sum)
+	}
+}
+
+func Test_a_fleet_to_which_nothing_happens_repeats_nothing(t *testing.T) {
+	c := fleetOf(*first)
+	c.Loss, c.Chaos = 0, 0
+	r, err := Run(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Repeated != 0 || r.Expired != 0 || r.Requests < 800 {
+		t.Errorf("not the crawl it should be: %+v", *r)
+	}
+}
+
+func Test_the_same_seed_gives_the_same_trace_and_another_seed_another(t *testing.T) {
+	traces := map[uint64]int{}
+	for _, seed := range []uint64{7, 7, 8} {
+		r, err := Run(fleetOf(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		traces[r.Trace]++
+	}
+	if len(traces) != 2 {
+		t.Errorf("two runs of one seed and one of another gave the traces %v", traces)
 	}
 }

@@ -83,7 +83,7 @@ func (w *worker) call(op string, effect func()) error {
 	s, t := w.s, w.s.running
 	there, back := s.latency(), s.latency()
 	lostThere, lostBack := s.rnd.Float64() < s.c.Loss, s.rnd.Float64() < s.c.Loss
-	if w.calm {
+	if w.calm || s.calm {
 		lostThere, lostBack = false, false
 	}
 	sent := s.now

@@ -27,7 +27,7 @@ type worker struct {
 	member  *Member
 	engine  *crawl.Engine
 	manager *fleet.Manager
-	run1    *crawl.Run // the crawl, if it supervises it
+	crawl   *crawl.Run // if it supervises it
 
 	dead        bool
 	calm        bool // its line is good: it is being set up
@@ -80,14 +80,14 @@ func (w *worker) supervise() {
 	w.start(func() {
 		var err error
 		if row, there := s.books.crawls[crawlID]; there {
-			w.run1, err = w.engine.Resume(context.Background(), row, nil, crawl.Hooks{})
+			w.crawl, err = w.engine.Resume(context.Background(), row, nil, crawl.Hooks{})
 		} else {
 			spec := crawl.Spec{UserAgent: "tiptoe/1.0", DelayMin: delayMin, DelayMax: delayMax, PerHost: perHost, MaxRetries: 3,
 				Depth: -1, Scope: "any", RobotsPolicy: "rfc9309", RelNofollow: "follow", MaxRedirects: 10}
 			for _, n := range s.world.names {
 				spec.Seeds = append(spec.Seeds, "http://"+n+"/")
 			}
-			w.run1, err = w.engine.Start(context.Background(), spec, crawl.Hooks{})
+			w.crawl, err = w.engine.Start(context.Background(), spec, crawl.Hooks{})
 		}
 		w.calm = false
 		if err != nil {
@@ -159,7 +159,6 @@ func (w *worker) begin(work frontier.Work) {
 
 // load asks the store, until it answers.
 func (w *worker) load(work frontier.Work) {
-	w.s.loads++
 	w.start(func() {
 		if err := w.engine.Scheduler().Load(context.Background(), work, w.wall); err != nil {
 			w.s.at(w.s.now.Add(100*time.Millisecond), w, func() error { w.load(work); return nil })
@@ -192,7 +191,7 @@ func (w *worker) wire(work frontier.Work, url string) error {
 	r.final = ans.final()
 	started := w.wall()
 	took := h.latency/2 + time.Duration(s.rnd.Int64N(int64(h.latency)))
-	s.at(s.now.Add(took), nil, func() error { delete(s.at1(h).inFlight, r); return nil })
+	s.at(s.now.Add(took), nil, func() error { delete(s.ward(h.name).inFlight, r); return nil })
 	s.at(s.now.Add(took), w, func() error {
 		s.note("answer", fmt.Sprint(w.name, " ", url, " ", ans.status))
 		s.heard(w, h, r, &ans)
@@ -215,7 +214,11 @@ func (w *worker) commitSoon() {
 		return
 	}
 	w.committing = true
-	w.s.at(w.s.now.Add(commitIn), w, func() error {
+	wait := commitIn
+	if w.s.rnd.IntN(4) == 0 { // a slow ledger
+		wait += time.Duration(w.s.rnd.IntN(1000)) * time.Millisecond
+	}
+	w.s.at(w.s.now.Add(wait), w, func() error {
 		recs := w.out
 		w.out = nil
 		w.commit(recs)
@@ -244,7 +247,7 @@ func (w *worker) crash() {
 	for _, t := range w.tasks {
 		t.kill()
 	}
-	supervised := w.run1 != nil || w.calm
+	supervised := w.crawl != nil || w.calm
 	s.at(s.now.Add(time.Duration(200+s.rnd.IntN(3000))*time.Millisecond), nil, func() error {
 		next := s.newWorker(w.slot)
 		s.note("start", next.name)

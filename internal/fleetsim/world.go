@@ -21,6 +21,7 @@ type host struct {
 	limit   time.Duration // answers 429 to requests closer together than this
 	after   time.Duration // Retry-After sent with 429
 	flaky   bool          // answers 503 now and then
+	sulks   int           // answers so many requests for robots.txt with 429
 	robots  string        // the host to which its robots.txt redirects; empty: its own
 
 	served   time.Time // of its rate limiter
@@ -48,6 +49,8 @@ func newWorld(c Config) *world {
 			h.after = time.Duration(2+w.rnd.IntN(10)) * time.Second
 		case 4:
 			h.flaky = true
+		case 6:
+			h.sulks, h.after = 2, 15*time.Second
 		case 5:
 			h.robots = fmt.Sprintf("h%02d.sim%02d.test", i-4, (i-4)/2)
 		}
@@ -71,7 +74,10 @@ func (a *answer) final() bool { return a.status != 429 && a.status != 503 }
 func (w *world) serve(h *host, url string, now time.Time) answer {
 	path := weburl.FromCanonical(url).RequestURI()
 	hdr := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
-	if h.limit > 0 && now.Sub(h.served) < h.limit {
+	if sulks := path == "/robots.txt" && h.sulks > 0; sulks || h.limit > 0 && now.Sub(h.served) < h.limit {
+		if sulks {
+			h.sulks--
+		}
 		hdr.Set("Retry-After", strconv.Itoa(int(h.after.Seconds())))
 		return answer{status: 429, header: hdr}
 	}

@@ -23,9 +23,6 @@ import (
 // leaseTTL is short, so that a takeover can be waited for.
 const leaseTTL = 6 * time.Second
 
-// margin is by how much a worker stops before its lease can have expired.
-const margin = leaseTTL / 6
-
 // fleet is a simulated web and everything that crawls it.
 type fleet struct {
 	t       *testing.T
@@ -37,6 +34,7 @@ type fleet struct {
 	servers []*server
 	workers []*process
 	key     string // the operator's
+	alone   bool   // on the embedded stores: what a fleet is compared with
 	dirs    int
 }
 
@@ -69,8 +67,11 @@ func newFleet(t *testing.T, own bool, c webfarm.Config) *fleet {
 
 func (f *fleet) backends() []string {
 	f.dirs++
-	return []string{"--redis-url", f.redis.URL(), "--database-url", f.db, "--lease-ttl", leaseTTL.String(), "--allow-private",
-		"--data-dir", fmt.Sprintf("data%d", f.dirs)}
+	args := []string{"--allow-private", "--data-dir", fmt.Sprintf("data%d", f.dirs)}
+	if f.alone {
+		return args
+	}
+	return append(args, "--redis-url", f.redis.URL(), "--database-url", f.db, "--lease-ttl", leaseTTL.String())
 }
 
 // work starts a worker.

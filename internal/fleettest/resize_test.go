@@ -44,7 +44,7 @@ func Test_a_worker_that_comes_or_goes_moves_a_fair_share_of_hosts_and_no_other(t
 		}
 	}
 	f.gaps()
-	f.alone()
+	f.oneOwner()
 }
 
 // settled waits until all hosts are held, by so many workers, and nothing
@@ -91,8 +91,8 @@ func (f *fleet) owners() map[string]string {
 	return all
 }
 
-// alone demands that no host was asked by two workers at once.
-func (f *fleet) alone() {
+// oneOwner demands that no host was asked by two workers at once.
+func (f *fleet) oneOwner() {
 	f.t.Helper()
 	n := number(f, `SELECT count(*) FROM requests a JOIN requests b ON a.pace_group = b.pace_group AND (a.permit & 4095) <> (b.permit & 4095)
 		AND b.started_us >= a.started_us AND b.started_us < a.ended_us`)

@@ -70,6 +70,9 @@ func (s *Scheduler) Take(leases []Lease, now time.Time) (unknown []CrawlID) {
 	for _, l := range leases {
 		sh := s.shardOf(l.Group)
 		sh.mu.Lock()
+		if g := sh.groups[l.Group]; g != nil && sh.ours(l.Group) && sh.leases[l.Group] != l.Token {
+			sh.detach(g) // lost and leased again: others were here in between
+		}
 		sh.leases[l.Group] = l.Token
 		g := sh.group(l.Group)
 		if g.taken.IsZero() {
@@ -106,7 +109,6 @@ func (s *Scheduler) counts(sh *shard, g *group, l Lease, now time.Time, unknown 
 			continue
 		}
 		q := g.queue(c)
-		q.counted = s.doubts.failures
 		more := sq.Count - q.total
 		if more == 0 {
 			continue
@@ -118,57 +120,101 @@ func (s *Scheduler) counts(sh *shard, g *group, l Lease, now time.Time, unknown 
 		q.total = sq.Count
 		q.reread()
 	}
+	if s.doubts[g.key] != nil {
+		g.draining = true
+	}
 	sh.file(g, now)
 	return unknown
 }
 
-// doubts are entries of commits that failed in a fleet: they may be queued all
-// the same. When they are committed again the store returns them as added, but
-// meanwhile a load may have brought them, or a count included them. Guarded by
-// the scheduler's commits.
-type doubts struct {
-	failures int
-	since    map[doubtKey]int // the failure that first left an entry in doubt
+// ofThisLease leaves out what was handed out under an earlier lease of a group
+// that was lost and is ours again: the store would take it for the new lease's
+// word, but by the new lease those entries wait, and others may have had them.
+func (s *Scheduler) ofThisLease(b *Batch) (acks []Ref, updates []Entry) {
+	stale := func(r Ref) bool {
+		sh := s.shardOf(r.Group)
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		g := sh.groups[r.Group]
+		if g == nil || !sh.ours(r.Group) {
+			return false // the store refuses it
+		}
+		q := g.find(r.Crawl)
+		if q == nil {
+			return false
+		}
+		_, out := q.out[r.Pos.ID]
+		return !out
+	}
+	for _, r := range b.Ack {
+		if !stale(r) {
+			acks = append(acks, r)
+		}
+	}
+	for i := range b.Update {
+		if !stale(b.Update[i].Ref()) {
+			updates = append(updates, b.Update[i])
+		}
+	}
+	return acks, updates
 }
 
-type doubtKey struct {
+// doubts are what commits that failed in a fleet said of each group: it may have
+// been applied all the same. When it is committed again all is well, unless a
+// load has brought such an entry meanwhile, or the store has counted: then
+// nobody here can tell how much a queue holds. The group is given back, and
+// whoever leases it next is told. Guarded by the scheduler's commits.
+type doubts map[string]map[doubt]struct{}
+
+type doubt struct {
 	crawl CrawlID
-	url   string
+	url   string // of an addition
+	id    uint64 // of anything else
 }
 
-func (d *doubts) note(es []Entry) {
-	d.failures++
-	if d.since == nil {
-		d.since = make(map[doubtKey]int)
-	}
-	for i := range es {
-		k := doubtKey{es[i].Crawl, es[i].URL}
-		if _, known := d.since[k]; !known {
-			d.since[k] = d.failures
+func (d doubts) note(b *Batch) {
+	eachDoubt(b, func(group string, k doubt) {
+		if d[group] == nil {
+			d[group] = make(map[doubt]struct{})
 		}
-	}
+		d[group][k] = struct{}{}
+	})
 }
 
-func (d *doubts) settle(es []Entry) {
-	for i := range es {
-		if len(d.since) == 0 {
-			return
+func (d doubts) settle(b *Batch) {
+	if len(d) == 0 {
+		return
+	}
+	eachDoubt(b, func(group string, k doubt) {
+		delete(d[group], k)
+		if len(d[group]) == 0 {
+			delete(d, group)
 		}
-		delete(d.since, doubtKey{es[i].Crawl, es[i].URL})
+	})
+}
+
+func eachDoubt(b *Batch, fn func(group string, k doubt)) {
+	for i := range b.Add {
+		fn(b.Add[i].Group, doubt{crawl: b.Add[i].Crawl, url: b.Add[i].URL})
+	}
+	for i := range b.Update {
+		fn(b.Update[i].Group, doubt{crawl: b.Update[i].Crawl, id: b.Update[i].ID})
+	}
+	for _, r := range b.Ack {
+		fn(r.Group, doubt{crawl: r.Crawl, id: r.Pos.ID})
 	}
 }
 
-// doubtful reports whether an added entry may be in memory or counted already.
-// Then nobody here can tell how much the queue holds: the group is given back,
-// and whoever leases it next is told.
+// doubtful reports whether an added entry is in memory already.
 func (sh *shard) doubtful(c *Crawl, e *Entry, now time.Time) bool {
-	failure, doubted := sh.s.doubts.since[doubtKey{e.Crawl, e.URL}]
-	g := sh.groups[e.Group]
-	if !doubted || g == nil {
+	if _, in := sh.s.doubts[e.Group][doubt{crawl: e.Crawl, url: e.URL}]; !in {
 		return false
 	}
-	q := g.find(c.ID)
-	if q == nil || q.counted < failure && !q.has(e.ID) {
+	g := sh.groups[e.Group]
+	if g == nil {
+		return false
+	}
+	if q := g.find(c.ID); q == nil || !q.has(e.ID) {
 		return false
 	}
 	g.draining = true

@@ -32,7 +32,6 @@ type queue struct {
 	total   int                 // in the store
 	taken   int                 // handed out, not committed
 	held    int                 // set aside until their robots.txt is known
-	counted int                 // in a fleet: commits that had failed when the store last counted
 
 	loading bool
 	stale   bool                // what is being read was asked for before the window was given back

@@ -58,7 +58,7 @@ type Scheduler struct {
 	// announcement, and for reading while a load is applied.
 	commits   sync.RWMutex
 	unwritten []Note // of a commit that failed
-	doubts    doubts
+	doubts    doubts // of the same
 
 	mu     sync.Mutex
 	crawls map[CrawlID]*Crawl
@@ -85,7 +85,7 @@ func New(store Store, opt Options) *Scheduler {
 	if opt.HalfLife == 0 {
 		opt.HalfLife = politeness.HalfLife
 	}
-	s := &Scheduler{store: store, opt: opt, rnd: opt.Rand, now: opt.Now, crawls: make(map[CrawlID]*Crawl)}
+	s := &Scheduler{store: store, opt: opt, rnd: opt.Rand, now: opt.Now, crawls: make(map[CrawlID]*Crawl), doubts: make(doubts)}
 	for i := range opt.Shards {
 		s.shards = append(s.shards, newShard(s))
 		s.names = append(s.names, "shard "+strconv.Itoa(i))
@@ -234,7 +234,7 @@ func (s *Scheduler) OnWire(p *Permit, at time.Time) {
 	p.onWire = true
 	p.g.starting--
 	p.g.started = at
-	p.g.clocks.Started(at, p.gap)
+	p.g.clocks.Started(at, max(p.gap, p.g.clocks.CrawlDelay)) // which may be known since the grant
 	sh.file(p.g, at)
 }
 
@@ -320,10 +320,13 @@ func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entr
 	s.unwritten = append(s.unwritten, s.takeNotes()...)
 	whole := *b // a commit that is repeated takes the notes of the last time once
 	whole.Notes = append(slices.Clip(b.Notes), s.unwritten...)
+	if s.opt.Held != nil {
+		whole.Ack, whole.Update = s.ofThisLease(b)
+	}
 	added, err := s.store.Commit(ctx, &whole)
 	var fenced *FencedError
 	if err != nil && !errors.As(err, &fenced) {
-		s.doubts.note(b.Add)
+		s.doubts.note(b)
 		return nil, err // the notes go with the next commit
 	}
 	s.unwritten = nil
@@ -332,14 +335,14 @@ func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entr
 			s.announce(c, e, now)
 		}
 	}
-	s.doubts.settle(b.Add)
+	s.doubts.settle(b)
 	if fenced != nil {
 		s.Drop(fenced.Groups, now)
 	}
-	for i := range b.Update {
-		s.settle(b.Update[i].Ref(), &b.Update[i], now)
+	for i := range whole.Update {
+		s.settle(whole.Update[i].Ref(), &whole.Update[i], now)
 	}
-	for _, r := range b.Ack {
+	for _, r := range whole.Ack {
 		s.settle(r, nil, now)
 	}
 	return added, nil

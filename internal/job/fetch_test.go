@@ -50,6 +50,13 @@ func quiet(h *hit) reply {
 	return reply{body: "<title>" + h.path + "</title>"}
 }
 
+// put adds a host while others are being asked.
+func (n *network) put(host string, serve func(*hit) reply) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hosts[host] = serve
+}
+
 func Test_a_fetch_brings_one_page_with_its_evidence_and_costs_one(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.net.hosts["a.example"] = func(h *hit) reply {
@@ -203,7 +210,7 @@ func Test_fetches_never_overspend_a_quota(t *testing.T) {
 		got, refused := 0, 0
 		for i := range 6 {
 			host := "h" + string(rune('a'+i)) + ".example"
-			w.net.hosts[host] = quiet
+			w.net.put(host, quiet)
 			wg.Go(func() {
 				_, err := w.get(t.Context(), "q", "http://"+host+"/")
 				mu.Lock()
@@ -265,6 +272,7 @@ func Test_a_fetch_that_the_guard_refuses_says_so_and_costs_nothing(t *testing.T)
 func Test_fetches_of_one_tenant_neither_show_nor_take_the_places_of_another(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.tenant("b", "none", 1)
+		w.net.hosts["b.example"] = quiet
 		slow := func(h *hit) reply {
 			r := quiet(h)
 			if h.path != "/robots.txt" {
@@ -275,7 +283,7 @@ func Test_fetches_of_one_tenant_neither_show_nor_take_the_places_of_another(t *t
 		var wg sync.WaitGroup
 		for i := range fetchesEach {
 			host := "s" + string(rune('a'+i)) + ".example"
-			w.net.hosts[host] = slow
+			w.net.put(host, slow)
 			wg.Go(func() {
 				if _, err := w.get(t.Context(), "a", "http://"+host+"/"); err != nil {
 					t.Error(err)
@@ -287,7 +295,6 @@ func Test_fetches_of_one_tenant_neither_show_nor_take_the_places_of_another(t *t
 		if _, err := w.get(t.Context(), "a", "http://sa.example/more"); !errors.As(err, &busy) || busy == ErrNoSlot || busy.After != time.Second {
 			t.Errorf("one too many: %v", err)
 		}
-		w.net.hosts["b.example"] = quiet
 		if _, err := w.get(t.Context(), "b", "http://b.example/"); err != nil {
 			t.Error("the other tenant:", err)
 		}

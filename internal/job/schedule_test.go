@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,29 +38,43 @@ func (w *world) scheduled(s ledger.Schedule) (ledger.Schedule, []ledger.Job) {
 	return s, jobs
 }
 
-func Test_a_schedule_orders_whenever_its_rule_is_due(t *testing.T) {
-	for rule, want := range map[string]int{"6h": 1, "30 */2 * * *": 3} {
-		t.Run(rule, func(t *testing.T) {
-			in(t, func(t *testing.T, w *world) {
-				begun := w.now()
-				s := w.schedule("a", rule, Request{URL: w.net.site("a.example", 2, nil)})
-				time.Sleep(6*time.Hour + 10*time.Second)
-				s, jobs := w.scheduled(s)
-				if len(jobs) != want || s.Skipped != 0 || s.Note != "" || s.LastJob != jobs[0].ID || s.Next.Before(w.now()) {
-					t.Fatalf("%d jobs, %+v", len(jobs), s)
-				}
-				parsed, err := ParseRule(rule)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for due, i := parsed.Next(begun), len(jobs)-1; i >= 0; due, i = parsed.Next(due), i-1 {
-					if late := jobs[i].Created.Sub(due); late < 0 || late > 50*time.Millisecond || jobs[i].Status != ledger.Completed {
-						t.Errorf("due at %s, %s late: %s", due, late, show(jobs[i]))
-					}
-				}
-			})
-		})
-	}
+func Test_a_schedule_orders_every_6_12_24_or_48_hours(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		for _, every := range []time.Duration{6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 48 * time.Hour} {
+			s := w.schedule("a", fmt.Sprintf("%.0fh", every.Hours()), Request{URL: w.net.site("a.example", 2, nil)})
+			due := s.Created.Add(every)
+			w.set.change(func(set *settings) { set.shift += every - 30*time.Second })
+			time.Sleep(20 * time.Second)
+			if _, jobs := w.scheduled(s); len(jobs) != 0 {
+				t.Errorf("%s: ordered too early", every)
+			}
+			time.Sleep(80 * time.Second) // whoever moves the clock is noticed within a minute
+			s, jobs := w.scheduled(s)
+			if len(jobs) != 1 || jobs[0].Created.Before(due) || jobs[0].Status != ledger.Completed || !s.Next.Equal(due.Add(every)) || !s.Last.Equal(due) {
+				t.Errorf("%s: %d jobs, %+v", every, len(jobs), s)
+			}
+			if err := w.db.DeleteSchedule(t.Context(), "a", s.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func Test_a_schedule_orders_on_the_minute(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		s := w.schedule("a", "*/3 * * * *", Request{URL: w.net.site("a.example", 2, nil)})
+		begun := w.now()
+		time.Sleep(10 * time.Minute)
+		s, jobs := w.scheduled(s)
+		if len(jobs) != 3 || s.Skipped != 0 || s.Note != "" || s.LastJob != jobs[0].ID {
+			t.Fatalf("%d jobs, %+v", len(jobs), s)
+		}
+		for i, j := range jobs {
+			if late := j.Created.Sub(begun.Add(time.Duration(3-i) * 3 * time.Minute)); late < 0 || late > 50*time.Millisecond || j.Status != ledger.Completed {
+				t.Errorf("%s late: %s", late, show(j))
+			}
+		}
+	})
 }
 
 func Test_a_schedule_is_skipped_and_says_so_while_its_last_job_still_goes_on(t *testing.T) {

@@ -64,8 +64,8 @@ type options struct {
 	wrap    func(Store) Store
 	builder func(Builder) Builder
 	books   func(*sqlite.Ledger) crawl.Ledger // what the engine writes to, if not the ledger itself
-	idle    bool // do not run the service
-	shared  bool // other services run jobs of the same store
+	idle    bool                              // do not run the service
+	shared  bool                              // other services run jobs of the same store
 }
 
 // settings are the operator's, as a config file would hold them.
