@@ -89,8 +89,8 @@ until_said "$dir/redis.log" "[Rr]eady to accept connections"
 
 start web "$dir/webfarm" --placement addresses --hosts 30 --pages 300 --links 20 --page-size 8192 --cross-host 0.2 \
   --latency 40ms --jitter 80ms --rate 8 --burst 2 --retry-after 2s
-until_said "$dir/web.log" "^http"
-home=$(grep -m1 '^http' "$dir/web.log")
+until_said "$dir/web.log" "^resolve:"
+home=$(sed -n 's/^seed: //p' "$dir/web.log")
 
 fleet=(--redis-url "redis://127.0.0.1:$redis_port" --database-url "postgres://tiptoe@127.0.0.1:$pg_port/postgres" --lease-ttl 10s --allow-private)
 start serve "$dir/tiptoe" serve --data-dir "$dir/serve" --listen 127.0.0.1:0 "${fleet[@]}" --max-pages-per-crawl 0 --crawl-timeout-ms 0 --max-concurrent-crawls 4

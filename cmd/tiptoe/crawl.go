@@ -24,6 +24,7 @@ type crawlCmd struct {
 	New      bool     `help:"Start anew although this crawl is unfinished." group:"Storage"`
 
 	config.Data
+	config.Backends
 	config.Bounds
 	config.Web
 	config.Machine
@@ -42,7 +43,9 @@ func (c *crawlCmd) Help() string {
   tiptoe crawl staging.example.com --resolve staging.example.com:443:10.1.2.3
   tiptoe crawl https://user:password@intranet.example.com
 
-Results are in the data directory: tiptoe pages, tiptoe links, tiptoe export,
+With --database-url results are in PostgreSQL, in the same tables; with
+--redis-url too, every tiptoe worker that has the same two addresses helps.
+Otherwise results are in the data directory: tiptoe pages, tiptoe links, tiptoe export,
 or any SQLite client on tiptoe-data/ledger.db, also while the crawl runs.
 Ctrl+C stops gently; tiptoe resume goes on. Exit codes: 0 complete, 1 error,
 2 usage, 3 partial (a limit or Ctrl+C ended it).`
@@ -55,6 +58,9 @@ func (c *crawlCmd) Run(st *streams) error {
 		return usageError{err}
 	}
 	if err := c.Machine.Check(); err != nil {
+		return usageError{err}
+	}
+	if err := c.Backends.Check(); err != nil {
 		return usageError{err}
 	}
 	if err := c.uiFlags.Check(); err != nil {
@@ -73,12 +79,15 @@ func (c *crawlCmd) Run(st *streams) error {
 	if err := remember(&spec, &c.Web); err != nil {
 		return err
 	}
-	if !c.New {
+	if c.Redis() != "" && len(spec.HostHeaders) > 0 {
+		return usageErrorf("a password in a URL is not stored, so other workers would not have it; leave --redis-url out, or send it with --header")
+	}
+	if !c.New && c.DatabaseURL == "" {
 		if err := refuseUnfinished(c.DataDir, spec.Seeds); err != nil {
 			return err
 		}
 	}
-	s := &session{st: st, log: c.Logging, ui: c.uiFlags, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web}}
+	s := &session{st: st, log: c.Logging, ui: c.uiFlags, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web, Backends: c.Backends}}
 	return s.run(func(ctx context.Context, a *app.App, hooks crawl.Hooks) (*crawl.Run, error) {
 		if spec.IgnoreRobots {
 			a.Log.Warn("robots.txt is IGNORED on your request; do this only on sites that are yours")

@@ -142,6 +142,9 @@ func (s *sim) ended(group string, expired bool) {
 	if !expired {
 		s.note("released", group)
 		s.res.Released++
+		if s.now.Sub(s.start) > settling && len(s.store.queues[queueKey{crawlID, group}]) > 0 {
+			s.res.Unfinished++
+		}
 		for r := range wd.inFlight {
 			if r.token == token {
 				s.fail(fmt.Errorf("%s was given back with %s on the wire", group, r.url))

@@ -28,6 +28,7 @@ type Result struct {
 	Crashes, Freezes, Cuts             int
 	LostReplies, HeldBack              int
 	Expired, Released                  int // leases that ended so
+	Unfinished                         int // released with work left, when all had found their hosts
 	Outcomes                           map[outcome.Outcome]int
 	Events                             int
 	Elapsed                            time.Duration // virtual
@@ -48,6 +49,7 @@ const (
 	commitIn   = 20 * time.Millisecond
 	tooLong    = 2 * time.Hour
 	chaosEnds  = 10 * time.Minute
+	settling   = 10 * time.Second // for five new workers to find their hosts
 	settleFor  = 40 * time.Second // for every worker to wake, hear that all is done and let go
 )
 

@@ -30,6 +30,8 @@
 //
 // What a crash loses: nothing. A job that was running is found running and
 // goes on from its frontier. Its clock is charged heartbeat for the time that
-// could not be written down. A message to a webhook may be sent twice; each
+// could not be written down. Where several services share a store, a job is
+// taken up by another one when nothing was heard of its driver for silence; the
+// time of its grant is the fence. A message to a webhook may be sent twice; each
 // carries an id.
 package job
