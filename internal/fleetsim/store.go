@@ -126,7 +126,9 @@ func (s *shared) commit(m *Member, f fence, doubt map[urlKey]bool, b *frontier.B
 		}
 	}
 	for _, e := range b.Add {
-		if got, ok := s.add(m, f.session, doubt, e); ok {
+		got, ok := s.add(m, f.session, doubt, e)
+		twice := func(a frontier.Entry) bool { return a.ID == got.ID } // offered twice, in doubt once
+		if ok && (len(doubt) == 0 || !slices.ContainsFunc(added, twice)) {
 			added = append(added, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package fleettest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,11 +28,16 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "build tiptoe: %v\n%s", err, out)
 			return 1
 		}
+		// Most of their time these tests wait for leases and paces.
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		return m.Run()
 	}())
 }
 
-// short or long picks a figure by the form that runs.
+// shortOr picks a figure by the form that runs.
 func shortOr[T any](short, long T) T {
 	if full {
 		return long

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"tiptoe/internal/frontier"
 	"tiptoe/internal/webfarm"
 )
 
@@ -25,6 +27,7 @@ func Test_a_worker_that_comes_or_goes_moves_a_fair_share_of_hosts_and_no_other(t
 	three := f.settled(hosts, 3)
 	last := f.work("--workers", "32")
 	four := f.settled(hosts, 4)
+	f.listed(four)
 	last.stop()
 	again := f.settled(hosts, 3)
 	for _, step := range []struct {
@@ -45,6 +48,30 @@ func Test_a_worker_that_comes_or_goes_moves_a_fair_share_of_hosts_and_no_other(t
 	}
 	f.gaps()
 	f.oneOwner()
+}
+
+// listed demands that tiptoe workers names the owners with their hosts.
+func (f *fleet) listed(owners map[string]string) {
+	f.t.Helper()
+	want := map[string]int{}
+	for _, o := range owners {
+		want[o]++
+	}
+	f.until(10*time.Second, "tiptoe workers says what Redis says", func() bool { // heartbeats are a moment old
+		out, err := exec.Command(binary, "workers", "--redis-url", f.redis.URL(), "--json").Output()
+		if err != nil {
+			f.t.Fatalf("tiptoe workers: %v", err)
+		}
+		got := map[string]int{}
+		for line := range strings.Lines(string(out)) {
+			var w frontier.Worker
+			if err := json.Unmarshal([]byte(line), &w); err != nil {
+				f.t.Fatalf("tiptoe workers: %v in %s", err, line)
+			}
+			got[w.ID] = w.Hosts
+		}
+		return maps.Equal(got, want)
+	})
 }
 
 // settled waits until all hosts are held, by so many workers, and nothing

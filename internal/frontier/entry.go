@@ -82,7 +82,8 @@ type Entry struct {
 	// been released since. Not stored.
 	Again bool
 
-	reserved bool // its page was taken from the budget by this process
+	reserved bool   // its page was taken from the budget by this process
+	lease    uint64 // the token under which it was handed out; 0 without leases
 }
 
 // Fingerprint is the entry's identity inside its crawl.

@@ -135,16 +135,7 @@ func (s *Scheduler) ofThisLease(b *Batch) (acks []Ref, updates []Entry) {
 		sh := s.shardOf(r.Group)
 		sh.mu.Lock()
 		defer sh.mu.Unlock()
-		g := sh.groups[r.Group]
-		if g == nil || !sh.ours(r.Group) {
-			return false // the store refuses it
-		}
-		q := g.find(r.Crawl)
-		if q == nil {
-			return false
-		}
-		_, out := q.out[r.Pos.ID]
-		return !out
+		return sh.ours(r.Group) && sh.leases[r.Group] != r.lease // otherwise the store refuses it
 	}
 	for _, r := range b.Ack {
 		if !stale(r) {

@@ -238,6 +238,7 @@ const (
 // consider turns a taken entry into work, if robots and budget let it.
 func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, consideration) {
 	c := q.crawl
+	e.lease = sh.leases[g.key]
 	d := Decision{Allowed: true, Ignored: true, Confidence: 1, Rule: "robots.txt ignored on request"}
 	switch {
 	case e.Kind == KindSource:

@@ -11,10 +11,12 @@ type Ref struct {
 	Crawl CrawlID
 	Group string
 	Pos   Pos
+
+	lease uint64 // the token under which it was handed out; 0 without leases
 }
 
 // Ref names the entry for an acknowledgement.
-func (e *Entry) Ref() Ref { return Ref{e.Crawl, e.Group, e.Pos()} }
+func (e *Entry) Ref() Ref { return Ref{e.Crawl, e.Group, e.Pos(), e.lease} }
 
 // Mark is a URL to remember as seen without queueing it. Host is the URL's
 // host key: a store of several shards keeps the mark where the URL belongs, and
