@@ -17,6 +17,9 @@ bench: ## tiptoe beside Colly and wget2 on a simulated web; ARGS="--rounds 5"
 bench-fleet: ## throughput of 1, 2 and 4 workers, and the cost of Redis and PostgreSQL against the embedded stores
 	TIPTOE_FLEET=bench $(GO) test -count=1 -v -run Test_bench -timeout 20m ./internal/fleettest
 
+bench-api: ## the API's speed at 100,000 pages, and what it costs the crawls beside it
+	$(GO) run ./bench/service $(ARGS)
+
 lint: ## gofmt, go vet, staticcheck (from a module of its own, tools/)
 	@test -z "$$(gofmt -l bench cmd internal scripts)" || { gofmt -l bench cmd internal scripts; exit 1; }
 	$(GO) vet ./...

@@ -23,6 +23,9 @@ var (
 	paced     = crawling{"crawl at its hosts' pace", false, order{"delay_ms": 400, "per_host": 2}}
 )
 
+// settle is what a phase has to become steady.
+const settle = time.Second
+
 // beside runs a crawl and returns which part of its pace it keeps while the
 // API is asked as fast as it answers.
 func (b *bench) beside(c crawling) (ratio float64, err error) {
@@ -50,6 +53,7 @@ func (b *bench) beside(c crawling) (ratio float64, err error) {
 		}
 	}
 	phase := func() (f figure) {
+		time.Sleep(settle) // until the API's burst is spent, or the last phase's answers are written
 		before, cpu, at := pages(), b.cpu(), time.Now()
 		select {
 		case <-time.After(b.For):

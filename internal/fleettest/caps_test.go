@@ -28,7 +28,8 @@ func Test_SAF_4_three_workers_at_a_cap_of_50_make_exactly_50_page_requests(t *te
 	}
 
 	// With a worker killed in the middle its pages are found again, and no
-	// more of them than there are.
+	// more of them than there are. What it had in flight was served and has no
+	// row: at most its 16 hands.
 	f.farm.Reset()
 	j = f.order(s, fields{"pages": 500, "delay_ms": 1000})
 	f.served(15, 30*time.Second)
@@ -37,7 +38,7 @@ func Test_SAF_4_three_workers_at_a_cap_of_50_make_exactly_50_page_requests(t *te
 	rows := number(f, "SELECT count(*) FROM pages WHERE kind = 'page' AND outcome = 'ok' AND crawl_id = (SELECT max(crawl_id) FROM pages)")
 	b = f.farm.Books()
 	t.Logf("with a worker killed: %s, %d rows, %d pages served, %d of them twice", j.Status, rows, b.Pages, b.Duplicates)
-	if rows > 50 || rows < 50-inHand || j.Status != "partial" || b.Pages > 50+inHand {
+	if rows > 50 || rows < 50-16 || j.Status != "partial" || b.Pages > 50+16 {
 		t.Errorf("with a worker killed: %d rows, %d pages served, %s", rows, b.Pages, j.Status)
 	}
 }

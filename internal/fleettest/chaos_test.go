@@ -1,6 +1,7 @@
 package fleettest
 
 import (
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -9,16 +10,16 @@ import (
 )
 
 // inHand is how many URLs a worker may have in flight or not yet written down.
-const inHand = 16
+const inHand = 32
 
 func Test_workers_that_are_killed_and_frozen_lose_no_page_and_break_no_pace(t *testing.T) {
 	t.Parallel()
 	const pace, perHost = 400 * time.Millisecond, 2
 	hosts, pages, kills := shortOr(60, 200), shortOr(90, 400), shortOr(3, 24)
-	f := newFleet(t, false, webfarm.Config{Seed: 1, Hosts: hosts, Pages: pages, Links: 12, Latency: 30 * time.Millisecond, Jitter: 60 * time.Millisecond})
-	s := f.serve("--workers", "16")
+	f := newFleet(t, false, webfarm.Config{Seed: 1, Hosts: hosts, Pages: pages, Links: 12, Latency: 300 * time.Millisecond, Jitter: 400 * time.Millisecond})
+	s := f.serve("--workers", strconv.Itoa(inHand))
 	for range 3 {
-		f.work("--workers", "16")
+		f.work("--workers", strconv.Itoa(inHand))
 	}
 	f.until(20*time.Second, "all workers are there", func() bool { return f.workersIn() == 4 })
 	j := f.order(s, fields{"delay_ms": pace.Milliseconds(), "per_host": perHost})
@@ -34,7 +35,7 @@ func Test_workers_that_are_killed_and_frozen_lose_no_page_and_break_no_pace(t *t
 		if n == 0 {
 			takeover = f.takenOver(at, pace)
 		}
-		f.work("--workers", "16")
+		f.work("--workers", strconv.Itoa(inHand))
 		if n == kills/2 {
 			frozen.signal(syscall.SIGSTOP)
 			time.Sleep(leaseTTL + 2*time.Second)
@@ -54,6 +55,9 @@ func Test_workers_that_are_killed_and_frozen_lose_no_page_and_break_no_pace(t *t
 	}
 	f.complete()
 	f.inFlight(perHost)
+	if b.MaxInFlight < perHost {
+		t.Errorf("no host had %d requests in flight; its cap proves nothing", perHost)
+	}
 	if most := int64((kills + 1) * inHand); b.Duplicates > most {
 		t.Errorf("%d pages were served twice, at most %d were in hand at the kills and the freeze", b.Duplicates, most)
 	}
