@@ -57,8 +57,9 @@ func Test_without_redis_nothing_is_fetched_once_leases_could_have_expired_and_th
 	t.Parallel()
 	const pace = 400 * time.Millisecond
 	f := newFleet(t, false, webfarm.Config{Seed: 3, Hosts: 8, Pages: 50, Links: 12, Latency: 5 * time.Millisecond})
-	// More hands, and fewer hosts, than fill the queue of uncommitted pages
-	// before the leases end: what stops them must be the leases.
+	// More hands than are full before the leases end. Several things stop a
+	// worker then: leases, windows that cannot be read, commits that wait. This
+	// sees that together they do; fleetsim takes the leases apart.
 	s := f.serve("--workers", "1024")
 	f.work("--workers", "1024")
 	j := f.order(s, fields{"delay_ms": pace.Milliseconds()})

@@ -100,3 +100,32 @@ func Test_SAF_8_no_order_plan_or_usage_raises_a_cap(t *testing.T) {
 		}
 	})
 }
+
+func Test_SAF_8_the_caps_of_today_lower_what_was_granted_and_never_raise_it(t *testing.T) {
+	n := rapid.Int64Range(0, 300)
+	rapid.Check(t, func(t *rapid.T) {
+		asked := Ask{Pages: n.Draw(t, "pages"), Time: time.Duration(n.Draw(t, "time")) * time.Second}
+		draw := func() Safety {
+			return Safety{MaxPages: n.Draw(t, "cap"), Timeout: time.Duration(n.Draw(t, "timeout")) * time.Second}
+		}
+		then, today := draw(), draw()
+		e, _ := Limit(asked, then, Plan{}, Spent{})
+		low := e.Lower(asked, today)
+		// As if both caps had been there from the start, sentences included.
+		want, _ := Limit(asked, Safety{MaxPages: least(then.MaxPages, today.MaxPages), Timeout: time.Duration(least(int64(then.Timeout), int64(today.Timeout)))}, Plan{}, Spent{})
+		if low.Pages != want.Pages || low.TimeMS != want.TimeMS {
+			t.Fatalf("%+v, want %+v", low, want)
+		}
+		if low.Pages != e.Pages && low.PageStop != want.PageStop || low.TimeMS != e.TimeMS && low.TimeStop != want.TimeStop {
+			t.Fatalf("%q %q, want %q %q", low.PageStop, low.TimeStop, want.PageStop, want.TimeStop)
+		}
+	})
+}
+
+// least of two limits, of which zero is none.
+func least(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
