@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"tiptoe/internal/ledger"
@@ -71,7 +70,7 @@ func (s *Service) stop(ctx context.Context, tenant, id string, to ledger.Status,
 	case j.Status != to && j.Status != ledger.Running: // somebody else was faster
 		return s.stop(ctx, tenant, id, to, why)
 	case a == nil && j.Status == ledger.Running:
-		return j, fmt.Errorf("job %s is run by another process", id)
+		return j, ErrElsewhere
 	}
 	return j, nil
 }
@@ -117,6 +116,9 @@ func (s *Service) Resume(ctx context.Context, tenant, id string) (ledger.Job, er
 	}
 	return j, err
 }
+
+// ErrElsewhere says that another server drives the job, and only it can stop it.
+var ErrElsewhere = errors.New("the job is run by another server of this fleet; ask that one, or try again when it has ended")
 
 // ErrNotEnded refuses to delete what still goes on.
 var ErrNotEnded = errors.New("the job has not ended; cancel it first")
