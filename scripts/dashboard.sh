@@ -25,10 +25,11 @@ if ! modern node; then
   PATH="$PWD/$own:$PATH"
 fi
 
-# npm ci when there is nothing, or when the lock file is newer than what is there.
+# What the lock file says, when there is nothing or it is newer. Not npm ci: that
+# wants the parts of every other platform too, which a mirror may not have.
 deps() {
   if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
-    npm ci --no-fund --no-audit --loglevel=error
+    npm install --no-save --no-fund --no-audit --loglevel=error
     touch node_modules/.package-lock.json
   fi
 }
