@@ -105,9 +105,10 @@ browser=$(go list ./... | grep -E '/internal/dashboard$')
 rest=$(go list ./... | grep -vE '/internal/(sim|fleetsim|acceptance|story|fleettest|dashboard)$')
 failed=false
 
+# More packages at once than cores: many wait for databases, pacing and timers.
 say "go test $race, all but the simulation and the tests that measure"
 # shellcheck disable=SC2086 # one word a package
-go test $race -timeout 8m $rest </dev/null || failed=true
+go test -p 4 $race -timeout 8m $rest </dev/null || failed=true
 
 say "go test, whole crawls and fleets in virtual time"
 # shellcheck disable=SC2086
