@@ -128,7 +128,7 @@ go test -timeout 6m $browser </dev/null || failed=true
 
 say "go test, the built program on real servers, one package after the other"
 # shellcheck disable=SC2086
-go test -p 1 -timeout 10m $apart </dev/null || failed=true
+go test -p 1 -parallel 3 -timeout 10m $apart </dev/null || failed=true
 
 say "done"
 if $failed; then

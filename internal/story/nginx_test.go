@@ -79,7 +79,7 @@ func (f form) String() string {
 }
 
 func Test_nginx_limit_req_is_learned_and_remembered(t *testing.T) {
-	t.Parallel() // waits most of the time, as the proof over kill -9 does
+	t.Parallel() // waits most of the time, as the others do
 	m := startMeter(t)
 	// The forms run beside each other, however few cores there are: they wait
 	// most of the time.

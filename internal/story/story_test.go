@@ -95,6 +95,7 @@ func (s *limited) most() int {
 // The story that began this project: 22 workers, 500 URLs, a server that
 // answers 429 above its limit, and everybody else's crawl waiting behind it.
 func Test_22_workers_learn_the_limit_of_500_urls_and_the_host_beside_it_does_not_notice(t *testing.T) {
+	t.Parallel()
 	const perSecond, pages = 10, 500
 	hasty := []string{"crawl", "--workers", "22", "--per-host", "22", "--delay", "0"}
 	// Answers take 100 ms, so that 22 workers are what limits the free host,
