@@ -3,7 +3,7 @@ GO ?= go
 # A clone owned by somebody else has no history that git would tell.
 VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test bench bench-fleet lint demo fleet-demo fleet-long docs dashboard fuzz sim-long kill-marathon accept-long story clean help
+.PHONY: build test bench bench-fleet lint demo fleet-demo fleet-long docs dashboard fuzz sim-long kill-marathon accept-long race story clean help
 
 build: ## bin/tiptoe
 	$(GO) build -trimpath -buildvcs=$(VCS) -o bin/tiptoe ./cmd/tiptoe
@@ -54,6 +54,9 @@ kill-marathon: ## kill -9 and resume, again and again, on real sockets; ARGS="-f
 
 accept-long: ## the acceptance tests with the figures of the promises
 	TIPTOE_KILLS=20 TIPTOE_MEMORY=full $(GO) test -count=1 -v -timeout 60m ./internal/acceptance
+
+race: ## the race detector also where make test leaves it out
+	$(GO) test -race -timeout 30m ./internal/frontier/redisstore ./internal/ledger/postgres ./internal/fleetsim
 
 story: ## a rate-limited server's pace learned to the end, with every limit; many minutes
 	TIPTOE_STORY=full $(GO) test -count=1 -v -timeout 120m ./internal/story

@@ -100,9 +100,9 @@ go vet ./...
 # its time; and the tests that watch another process and measure its pace, its
 # memory and its processor time, so nothing else should run beside them.
 apart=$(go list ./... | grep -E '/internal/(acceptance|story|fleettest)$')
-virtual=$(go list ./... | grep -E '/internal/(sim|fleetsim)$')
+virtual=$(go list ./... | grep -E '/internal/(sim|fleetsim|frontier/redisstore|ledger/postgres)$')
 browser=$(go list ./... | grep -E '/internal/dashboard$')
-rest=$(go list ./... | grep -vE '/internal/(sim|fleetsim|acceptance|story|fleettest|dashboard)$')
+rest=$(go list ./... | grep -vE '/internal/(sim|fleetsim|frontier/redisstore|ledger/postgres|acceptance|story|fleettest|dashboard)$')
 failed=false
 
 # More packages at once than cores: many wait for databases, pacing and timers.
@@ -110,9 +110,11 @@ say "go test $race, all but the simulation and the tests that measure"
 # shellcheck disable=SC2086 # one word a package
 go test -p 4 $race -timeout 8m $rest </dev/null || failed=true
 
-say "go test, whole crawls and fleets in virtual time"
+# The two drivers mostly wait for servers of their own; make race runs all of
+# these with the detector.
+say "go test, whole crawls and fleets in virtual time, Redis and PostgreSQL"
 # shellcheck disable=SC2086
-go test -timeout 5m $virtual </dev/null || failed=true
+go test -p 4 -timeout 5m $virtual </dev/null || failed=true
 
 case "$gaps" in
 *Node.js* | *npm*) ;;
