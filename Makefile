@@ -3,7 +3,7 @@ GO ?= go
 # A clone owned by somebody else has no history that git would tell.
 VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: build test bench bench-fleet lint demo fleet-demo fleet-long docs dashboard fuzz sim-long kill-marathon accept-long race story clean help
+.PHONY: build test bench bench-api bench-fleet lint demo fleet-demo fleet-long docs dashboard fuzz sim-long kill-marathon accept-long race story clean help
 
 build: ## bin/tiptoe
 	$(GO) build -trimpath -buildvcs=$(VCS) -o bin/tiptoe ./cmd/tiptoe
