@@ -53,6 +53,9 @@ func (c *serveCmd) Run(st *streams, again reparse) error {
 	if err := c.Service.Check(); err != nil {
 		return usageError{err}
 	}
+	if err := c.Backends.Check(); err != nil {
+		return usageError{err}
+	}
 	if err := c.Machine.Check(); err != nil {
 		return usageError{err}
 	}

@@ -21,10 +21,11 @@ import (
 // shared.
 func (a *App) openFrontier(s Settings) (lookups func() (used, limit int64), err error) {
 	if url := s.Backends.Redis(); url != "" {
-		a.Store, err = redisstore.Open(context.Background(), redisstore.Options{URL: url, Prefix: s.Backends.RedisPrefix, Logger: s.Log})
+		store, err := redisstore.Open(context.Background(), redisstore.Options{URL: url, Prefix: s.Backends.RedisPrefix, Logger: s.Log})
 		if err != nil {
 			return nil, fmt.Errorf("--redis-url: %w", err)
 		}
+		a.Store = store // not before: a nil one in the interface would be closed
 		return nil, nil
 	}
 	store, err := pebblestore.Open(filepath.Join(s.Dir, FrontierDir), pebblestore.Options{
