@@ -28,7 +28,7 @@
 //	   └─────────────────────────────────┤
 //	                       robots ───────┤  answer arrived
 //	                       slots  ───────┤  a robots slot is free
-//	                       share  ───────┤  its tenant's workers are free
+//	                       share  ───────┤  its tenant's workers, or its crawl's slots, are free
 //	                       parked ───────┘  released by a person or a resume
 //
 //	queued   in the shard's heap under the time at which it is due
@@ -40,7 +40,8 @@
 //	lease    it has work, but its lease may have passed to another worker, or
 //	         it is being given back
 //	share    its tenant has as many workers in hand as are its share while
-//	         others want theirs
+//	         others want theirs, or its crawl as many requests in flight as
+//	         it may
 //	parked   ten failures in a row; keeps its URLs, makes no requests
 //
 // Shards. A group lives in the shard that true rendezvous hashing of its

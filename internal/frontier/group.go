@@ -109,15 +109,16 @@ func (g *group) recent(now time.Time) float64 {
 
 // hasWork reports whether something of the group could be handed out without
 // another event happening first, and from when; held, whether a crawl with
-// work waits for its tenant's share. Each share is asked once: what is not
-// work because of it must be held because of it.
+// work waits for its tenant's share or for its own slots. Each of them is asked
+// once: what is not work because of them must be held because of them.
 func (g *group) hasWork() (at time.Time, ok, held bool) {
-	now := g.nextTask() >= 0 && g.inFlight < g.widestCap()
+	task, held := g.nextTask()
+	now := task >= 0 && g.inFlight < g.widestCap()
 	for _, q := range g.queues {
 		if q.crawl.paused.Load() {
 			continue
 		}
-		if q.waiting() > 0 && q.crawl.Share.over() {
+		if q.waiting() > 0 && q.crawl.heldBack() {
 			held = true
 			continue
 		}
@@ -191,20 +192,29 @@ func (g *group) awaitsRobots() bool {
 
 // nextTask finds a robots fetch that may go out, or -1. Those of a paused crawl
 // stay where they are, unless another crawl waits for the same rules; a hop
-// that a fetch under way needs goes on.
-func (g *group) nextTask() int {
+// that a fetch under way needs goes on. held: one waits for a slot of its crawl.
+func (g *group) nextTask() (at int, held bool) {
 	for i := range g.tasks {
 		t := &g.tasks[i]
-		if !t.Crawl.paused.Load() || t.Owner != g.key {
-			return i
-		}
-		o := g.origin(t.Origin)
-		if c := o.wantedBy(); c != nil {
+		if t.Crawl.paused.Load() && t.Owner == g.key {
+			o := g.origin(t.Origin)
+			c := o.wantedBy()
+			if c == nil {
+				continue
+			}
 			t.Crawl, o.by = c, c
-			return i
 		}
+		if !t.Crawl.Slots.full() {
+			return i, held
+		}
+		held = true
 	}
-	return -1
+	return -1, held
+}
+
+func (g *group) hasTask() bool {
+	i, _ := g.nextTask()
+	return i >= 0
 }
 
 // refusable finds a queue whose next entry robots.txt closes, when the group

@@ -38,6 +38,10 @@ type Crawl struct {
 	// they are not shared.
 	Share *Share
 
+	// Slots bounds its requests in flight; nil if only its hosts and the
+	// workers do.
+	Slots *Slots
+
 	// ---
 
 	paused  atomic.Bool
@@ -74,6 +78,9 @@ func (c *Crawl) InFlight() int64 { return c.permits.Load() }
 // Spent reports that the budget turned a URL away; from then on only retries
 // of pages that were already paid for go on.
 func (c *Crawl) Spent() bool { return c.spent.Load() }
+
+// heldBack reports that the crawl may begin no request, whatever its hosts say.
+func (c *Crawl) heldBack() bool { return c.Slots.full() || c.Share.over() }
 
 // Retrying counts URLs that wait for another try.
 func (c *Crawl) Retrying() int64 { return c.retries.Load() }

@@ -237,11 +237,15 @@ func (sh *shard) retryRobots(g *group, now time.Time) {
 
 // serveTask grants the group's next robots fetch, if a robots slot is free.
 func (sh *shard) serveTask(g *group, i int, now time.Time) (Work, bool) {
+	t := g.tasks[i]
+	if !t.Crawl.Slots.take() {
+		return Work{}, false
+	}
 	if !sh.s.takeSlot() {
+		t.Crawl.Slots.give()
 		g.wantSlot = true
 		return Work{}, false
 	}
-	t := g.tasks[i]
 	g.tasks = slices.Delete(g.tasks, i, i+1)
 	p := sh.grant(g, t.Crawl, now)
 	p.Robots = true

@@ -256,6 +256,7 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 	s.inFlight.Add(-1)
 	p.Crawl.permits.Add(-1)
 	p.Crawl.Share.give()
+	p.Crawl.Slots.give()
 	// What was known when the request was granted is what it was sent by: of
 	// many granted together some reach the wire after the first answer came.
 	if p.Granted.Before(a.Started) {
@@ -288,7 +289,7 @@ func (s *Scheduler) afterRelease(p *Permit) {
 		s.robotSlots.Add(1)
 	}
 	s.offerSlots() // freed here, or not used by a host that was parked meanwhile
-	s.offerShare(p.Crawl.Share)
+	s.offerShare(p.Crawl)
 }
 
 func (sh *shard) park(g *group) {

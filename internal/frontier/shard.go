@@ -104,7 +104,7 @@ func (sh *shard) file(g *group, now time.Time) {
 		sh.setState(g, loading)
 	case work && !g.loaded && sh.held(g): // what another owner owes is read once it is over
 		sh.enqueue(g, now)
-	case g.wantSlot && g.nextTask() >= 0:
+	case g.wantSlot && g.hasTask():
 		sh.setState(g, slotsWait)
 		sh.slots = append(sh.slots, g)
 		sh.s.slotWaiters.Add(1)
@@ -178,19 +178,19 @@ func (sh *shard) serve(g *group, now time.Time) (Work, bool) {
 		return Work{}, false
 	}
 	sh.retryRobots(g, now)
-	if i := g.nextTask(); i >= 0 && g.inFlight < g.widestCap() {
+	if i, _ := g.nextTask(); i >= 0 && g.inFlight < g.widestCap() {
 		return sh.serveTask(g, i, now)
 	}
 	for range g.queues {
 		q := g.queues[g.turn%len(g.queues)]
 		g.turn++
-		if q.crawl.paused.Load() || q.crawl.Share.over() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
+		if q.crawl.paused.Load() || q.crawl.heldBack() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
 			continue
 		}
 		if w, ok := sh.serveQueue(g, q, now); ok {
 			return w, true
 		}
-		if i := g.nextTask(); i >= 0 && g.inFlight < g.widestCap() {
+		if i, _ := g.nextTask(); i >= 0 && g.inFlight < g.widestCap() {
 			return sh.serveTask(g, i, now)
 		}
 	}
@@ -270,8 +270,12 @@ func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, con
 		c.taken.Add(1)
 		return Work{Kind: Refuse, Entry: e, Decision: d}, go_
 	}
+	if !c.Slots.take() {
+		return Work{}, stop
+	}
 	if !e.reserved && e.Kind == KindPage && c.Reserve != nil && !(c.Paid != nil && c.Paid(&e)) {
 		if !c.Reserve() {
+			c.Slots.give()
 			c.spent.Store(true)
 			return Work{}, stop
 		}
@@ -281,6 +285,7 @@ func (sh *shard) consider(g *group, q *queue, e Entry, now time.Time) (Work, con
 	return Work{Kind: Fetch, Permit: sh.grant(g, c, now), Entry: e, Decision: d}, go_
 }
 
+// grant gives a permit. One of the crawl's slots is taken already.
 func (sh *shard) grant(g *group, c *Crawl, now time.Time) *Permit {
 	gap, why := g.gap(c, sh.s.rnd())
 	p := &Permit{

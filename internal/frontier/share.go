@@ -95,14 +95,15 @@ func (h *Share) over() bool {
 	return h.used.Load() >= max(s.workers-kept, s.workers*h.weight/weights, 1)
 }
 
-// heldBack reports whether one of the group's crawls has work and no share.
+// heldBack reports whether one of the group's crawls has work and may not do it.
 func (g *group) heldBack() bool {
 	for _, q := range g.queues {
-		if q.waiting() > 0 && !q.crawl.paused.Load() && q.crawl.Share.over() {
+		if q.waiting() > 0 && !q.crawl.paused.Load() && q.crawl.heldBack() {
 			return true
 		}
 	}
-	return false
+	_, held := g.nextTask()
+	return held
 }
 
 // noteShare keeps the list of groups that are to be looked at again when a
@@ -139,9 +140,10 @@ func (sh *shard) wakeShareWaiters(now time.Time) {
 	}
 }
 
-// offerShare wakes the shards with groups that wait for a share.
-func (s *Scheduler) offerShare(h *Share) {
-	if h == nil || s.shareWaiters.Load() == 0 {
+// offerShare wakes the shards with groups that wait for a share, or for a slot
+// of their crawl.
+func (s *Scheduler) offerShare(c *Crawl) {
+	if c.Share == nil && c.Slots == nil || s.shareWaiters.Load() == 0 {
 		return
 	}
 	for _, sh := range s.shards {

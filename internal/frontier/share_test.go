@@ -92,3 +92,57 @@ func (w *world) pendingAt(hits []*hit, i int) bool {
 	}
 	return false
 }
+
+func Test_a_crawl_has_no_more_requests_in_flight_than_its_slots_over_all_hosts_and_shards(t *testing.T) {
+	for _, limit := range []int64{1, 3, 20} {
+		w := newWorld(t, Options{Shards: 3})
+		c := w.crawl(1, pace(0), func(c *Crawl) { c.Slots = NewSlots(limit) }) // robots.txt counts too
+		other := w.crawl(2, pace(0))
+		now, most, others, mostOthers := 0, 0, 0, 0
+		w.serve = func(h *hit) reply {
+			n, m := &now, &most
+			if h.crawl == 2 {
+				n, m = &others, &mostOthers
+			}
+			*n++
+			*m = max(*m, *n)
+			w.after(time.Second, func() { *n-- })
+			return reply{took: time.Second}
+		}
+		for i := range 30 {
+			w.add(c, urls(fmt.Sprintf("a%d.example", i), 3)...)
+			w.add(other, urls(fmt.Sprintf("b%d.example", i), 3)...)
+		}
+		w.run()
+		if int64(most) != limit {
+			t.Errorf("%d requests in flight at once, %d may be", most, limit)
+		}
+		if mostOthers < 30 {
+			t.Errorf("beside it a crawl without a bound had %d in flight", mostOthers)
+		}
+		if !c.Exhausted() || !other.Exhausted() {
+			t.Errorf("%d and %d URLs are left", c.Pending(), other.Pending())
+		}
+	}
+}
+
+func Test_slots_that_are_taken_away_come_back_and_wake_who_waits(t *testing.T) {
+	w := newWorld(t, Options{Shards: 2})
+	c := w.crawl(1, pace(0), func(c *Crawl) { c.Slots = NewSlots(0) })
+	w.serve = func(*hit) reply { return reply{took: time.Second} }
+	for i := range 10 {
+		w.add(c, urls(fmt.Sprintf("a%d.example", i), 2)...)
+	}
+	w.runFor(time.Minute)
+	if len(w.hits) != 0 {
+		t.Fatalf("%d requests without a slot", len(w.hits))
+	}
+	if n := w.s.Snapshot(w.now, 1, nil).Waits["slots"].Hosts; n != 10 {
+		t.Errorf("%d hosts wait for a slot of their crawl", n)
+	}
+	w.s.SetSlots(c, 2)
+	w.run()
+	if !c.Exhausted() {
+		t.Errorf("%d URLs are left", c.Pending())
+	}
+}

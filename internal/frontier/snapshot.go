@@ -171,6 +171,9 @@ func (g *group) view(now time.Time) HostView {
 		v.State, v.Reason, v.kind = "waiting", "its lease is not safe to act on", "lease"
 	case shareWait:
 		v.State, v.Reason, v.kind = "waiting", "its share of the workers is in use", "share"
+		if c := g.fullCrawl(); c != nil {
+			v.Reason, v.kind = fmt.Sprintf("its crawl has %d requests in flight, as many as it may", c.Slots.Limit()), "slots"
+		}
 	default:
 		v.State = "idle"
 		if g.inFlight > 0 {
@@ -178,6 +181,16 @@ func (g *group) view(now time.Time) HostView {
 		}
 	}
 	return v
+}
+
+// fullCrawl is a crawl of the group that waits for its own slots.
+func (g *group) fullCrawl() *Crawl {
+	for _, q := range g.queues {
+		if q.waiting() > 0 && q.crawl.Slots.full() {
+			return q.crawl
+		}
+	}
+	return nil
 }
 
 // reason says what a queued group that is not due waits for.
