@@ -57,7 +57,7 @@ func twoServers(t *testing.T, pace time.Duration) (f *fleet, first, second *serv
 	a = f.order(first, fields{"delay_ms": pace.Milliseconds()})
 	f.served(12, 30*time.Second)
 	second = f.serve("--workers", "16", "--max-concurrent-crawls", "1")
-	b = f.order(second, fields{"urls": f.farm.Seeds()[:1], "pages": 5})
+	b = f.order(second, fields{"urls": f.farm.Seeds()[:1], "pages": 5, "delay_ms": pace.Milliseconds()})
 
 	// The slot is taken, whoever asks; and a job that somebody drives is
 	// nobody else's.
