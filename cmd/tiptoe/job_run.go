@@ -15,25 +15,26 @@ import (
 
 // order is what is asked for. None of it can raise a cap.
 type order struct {
-	Pages    *int64        `help:"Pages at most." placeholder:"N" group:"Order"`
-	Duration time.Duration `help:"Time at most, from the moment the job has its slot." placeholder:"D" group:"Order"`
-	Depth    *int          `help:"Links from where it begins." placeholder:"N" group:"Order"`
-	Scope    string        `help:"What belongs: host, domain or any." enum:",host,domain,any" default:"" placeholder:"S" group:"Order"`
-	Include  []string      `help:"Only URLs that match; repeatable. /path prefix, glob with *, re:REGEXP, or a substring." sep:"none" placeholder:"P" group:"Order"`
-	Exclude  []string      `help:"No URL that matches; repeatable." sep:"none" placeholder:"P" group:"Order"`
-	Seeding  string        `help:"Where URLs come from besides links: none or sitemap." placeholder:"S" group:"Order"`
-	Profile  string        `help:"Bundle of defaults: polite, guarded, audit or bulk." enum:",polite,guarded,audit,bulk" default:"" placeholder:"P" group:"Order"`
-	Type     string        `help:"crawl, or warm to fill a cache: what it did not have is asked for again." enum:"crawl,warm" default:"crawl" group:"Order"`
-	PerHost  *int          `help:"Requests in flight per host." placeholder:"N" group:"Order"`
-	Delay    time.Duration `help:"Least time between requests to one host; robots.txt may lengthen it." placeholder:"D" group:"Order"`
-	Priority int           `help:"-10 to 10: among your own jobs that wait, higher goes first." default:"0" group:"Order"`
-	Webhook  string        `help:"Told, signed, when the job ends." placeholder:"URL" group:"Order"`
-	Label    string        `help:"A name for people." placeholder:"TEXT" group:"Order"`
+	Pages       *int64        `help:"Pages at most." placeholder:"N" group:"Order"`
+	Duration    time.Duration `help:"Time at most, from the moment the job has its slot." placeholder:"D" group:"Order"`
+	Depth       *int          `help:"Links from where it begins." placeholder:"N" group:"Order"`
+	Scope       string        `help:"What belongs: host, domain or any." enum:",host,domain,any" default:"" placeholder:"S" group:"Order"`
+	Include     []string      `help:"Only URLs that match; repeatable. /path prefix, glob with *, re:REGEXP, or a substring." sep:"none" placeholder:"P" group:"Order"`
+	Exclude     []string      `help:"No URL that matches; repeatable." sep:"none" placeholder:"P" group:"Order"`
+	Seeding     string        `help:"Where URLs come from besides links: none or sitemap." placeholder:"S" group:"Order"`
+	Profile     string        `help:"Bundle of defaults: polite, guarded, audit or bulk." enum:",polite,guarded,audit,bulk" default:"" placeholder:"P" group:"Order"`
+	Type        string        `help:"crawl, or warm to fill a cache: what it did not have is asked for again." enum:"crawl,warm" default:"crawl" group:"Order"`
+	PerHost     *int          `help:"Requests in flight per host." placeholder:"N" group:"Order"`
+	Concurrency *int64        `help:"Requests in flight of the whole job, over all hosts and workers." placeholder:"N" group:"Order"`
+	Delay       time.Duration `help:"Least time between requests to one host; robots.txt may lengthen it." placeholder:"D" group:"Order"`
+	Priority    int           `help:"-10 to 10: among your own jobs that wait, higher goes first." default:"0" group:"Order"`
+	Webhook     string        `help:"Told, signed, when the job ends." placeholder:"URL" group:"Order"`
+	Label       string        `help:"A name for people." placeholder:"TEXT" group:"Order"`
 }
 
 func (o *order) request(urls []string) *api.Request {
 	r := &api.Request{Pages: o.Pages, Depth: o.Depth, Scope: o.Scope, Include: o.Include, Exclude: o.Exclude, Seeding: o.Seeding,
-		Profile: o.Profile, Type: o.Type, PerHost: o.PerHost, Priority: o.Priority, Webhook: o.Webhook, Label: o.Label}
+		Profile: o.Profile, Type: o.Type, PerHost: o.PerHost, Concurrency: o.Concurrency, Priority: o.Priority, Webhook: o.Webhook, Label: o.Label}
 	if r.URL = urls[0]; len(urls) > 1 {
 		r.URL, r.URLs = "", urls
 	}

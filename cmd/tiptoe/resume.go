@@ -19,14 +19,15 @@ import (
 // resumeCmd has only flags that may change in the middle of a crawl; the rest
 // is what the crawl was started with.
 type resumeCmd struct {
-	Crawl    int64          `help:"Which crawl; by default the newest unfinished one." placeholder:"N" group:"Storage"`
-	MaxURLs  *int64         `name:"max-urls" help:"New page limit, counted from the crawl's beginning; 0 is none." placeholder:"N" group:"Bounds"`
-	Duration *time.Duration `help:"New time limit for this run; 0 is none." placeholder:"D" group:"Bounds"`
-	PerHost  *int           `help:"Requests in flight per host." placeholder:"N" group:"Politeness"`
-	Delay    *config.Delay  `help:"Least time between request starts on one host: 500ms, or a random 200ms-500ms." placeholder:"D" group:"Politeness"`
-	Auth     []string       `help:"A URL with user name and password, for the host in it; passwords are never stored. Repeatable." sep:"none" placeholder:"URL" group:"Requests"`
-	Proxy    *string        `help:"Another http, https or socks5 proxy; an empty one is none." placeholder:"URL" group:"Requests"`
-	Resolve  []string       `help:"Connect to this address for a host, besides those of the beginning; repeatable." sep:"none" placeholder:"HOST:PORT:ADDR" group:"Requests"`
+	Crawl       int64          `help:"Which crawl; by default the newest unfinished one." placeholder:"N" group:"Storage"`
+	MaxURLs     *int64         `name:"max-urls" help:"New page limit, counted from the crawl's beginning; 0 is none." placeholder:"N" group:"Bounds"`
+	Duration    *time.Duration `help:"New time limit for this run; 0 is none." placeholder:"D" group:"Bounds"`
+	PerHost     *int           `help:"Requests in flight per host." placeholder:"N" group:"Politeness"`
+	Concurrency *int64         `help:"Requests in flight of the whole crawl; 0 is no bound." placeholder:"N" group:"Politeness"`
+	Delay       *config.Delay  `help:"Least time between request starts on one host: 500ms, or a random 200ms-500ms." placeholder:"D" group:"Politeness"`
+	Auth        []string       `help:"A URL with user name and password, for the host in it; passwords are never stored. Repeatable." sep:"none" placeholder:"URL" group:"Requests"`
+	Proxy       *string        `help:"Another http, https or socks5 proxy; an empty one is none." placeholder:"URL" group:"Requests"`
+	Resolve     []string       `help:"Connect to this address for a host, besides those of the beginning; repeatable." sep:"none" placeholder:"HOST:PORT:ADDR" group:"Requests"`
 
 	ReleaseTraps *string `help:"Also fetch URLs that were set aside as traps and contain this text; an empty one is all of them." placeholder:"TEXT" group:"Bounds"`
 
@@ -144,6 +145,9 @@ func (c *resumeCmd) settings(row ledger.Crawl, logins map[string]string) (crawl.
 	if c.PerHost != nil {
 		s.PerHost = *c.PerHost
 	}
+	if c.Concurrency != nil {
+		s.Concurrency = *c.Concurrency
+	}
 	if c.Delay != nil {
 		s.DelayMin, s.DelayMax = c.Delay.Min, c.Delay.Max
 	}
@@ -156,6 +160,8 @@ func (c *resumeCmd) settings(row ledger.Crawl, logins map[string]string) (crawl.
 	switch {
 	case s.PerHost < 1:
 		return s, config.Web{}, usageErrorf("--per-host: %d is too small; the least is 1", s.PerHost)
+	case s.Concurrency < 0:
+		return s, config.Web{}, usageErrorf("--concurrency: %d is negative; 0 means no bound of its own", s.Concurrency)
 	case s.MaxURLs < 0:
 		return s, config.Web{}, usageErrorf("--max-urls: %d is negative; 0 means no limit", s.MaxURLs)
 	case s.Duration < 0:

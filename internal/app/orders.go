@@ -63,6 +63,9 @@ func (o *orders) Spec(r *job.Request, seeds []string, e *limits.Effective) (craw
 		d := time.Duration(*r.DelayMS) * time.Millisecond
 		w.Delay = &config.Delay{Min: d, Max: d}
 	}
+	if r.Concurrency != nil {
+		w.Concurrency = *r.Concurrency
+	}
 	limit := e.Time()
 	b := config.Bounds{MaxURLs: &e.Pages, Duration: &limit, Depth: -1, Scope: "domain", Include: r.Include, Exclude: r.Exclude, Seeding: "sitemap"}
 	if r.Depth != nil {

@@ -47,6 +47,7 @@ type Machine struct {
 type Web struct {
 	Profile      string        `help:"Bundle of defaults: polite, guarded, audit, bulk. (crawl: polite, jobs of serve: guarded)" enum:"polite,guarded,audit,bulk," default:"" placeholder:"NAME" env:"TIPTOE_PROFILE" group:"Politeness"`
 	PerHost      *int          `help:"Requests in flight per host. (polite: 2)" env:"MAX_INFLIGHT_PER_HOST,TIPTOE_PER_HOST" placeholder:"N" group:"Politeness"`
+	Concurrency  int64         `help:"Requests in flight of the whole crawl, over all its hosts and all workers of a fleet; 0 is no bound of its own." default:"0" env:"TIPTOE_CONCURRENCY" placeholder:"N" group:"Politeness"`
 	Delay        *Delay        `help:"Least time between request starts on one host: 500ms, or a random 200ms-500ms. (polite: 200ms-500ms)" env:"TIPTOE_DELAY" placeholder:"D" group:"Politeness"`
 	LatencyDelay float64       `help:"Also wait this many times the host's response time; 0 is off." default:"0" env:"TIPTOE_LATENCY_DELAY" group:"Politeness"`
 	Retries      int           `help:"More tries for a URL that was throttled, denied or failed." default:"3" env:"TIPTOE_RETRIES" group:"Politeness"`

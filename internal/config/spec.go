@@ -62,7 +62,7 @@ func Spec(w *Web, b *Bounds, seeds []Seed) (crawl.Spec, error) {
 	p := profiles[w.EffectiveProfile()]
 	s := crawl.Spec{
 		Profile: w.EffectiveProfile(), UserAgent: w.UserAgent, PerHost: w.EffectivePerHost(), Adaptive: p.Adaptive,
-		LatencyFactor: w.LatencyDelay, MaxRetries: w.Retries, MaxURLs: p.MaxURLs, Duration: p.Duration, Depth: b.Depth,
+		Concurrency: w.Concurrency, LatencyFactor: w.LatencyDelay, MaxRetries: w.Retries, MaxURLs: p.MaxURLs, Duration: p.Duration, Depth: b.Depth,
 		Scope: b.Scope, Include: b.Include, Exclude: b.Exclude, CTEndpoint: b.CTEndpoint, CCEndpoint: b.CommonCrawlEndpoint,
 		RobotsPolicy: p.RobotsPolicy, IgnoreRobots: w.IgnoreRobots, RelNofollow: w.RelNofollow,
 		MaxBody: int64(w.MaxBody), Timeout: w.Timeout, MaxRedirects: w.MaxRedirects,
@@ -82,6 +82,8 @@ func Spec(w *Web, b *Bounds, seeds []Seed) (crawl.Spec, error) {
 	switch {
 	case s.PerHost < 1:
 		return s, fmt.Errorf("--per-host: %d is too small; the least is 1", s.PerHost)
+	case s.Concurrency < 0:
+		return s, fmt.Errorf("--concurrency: %d is negative; 0 means no bound of its own", s.Concurrency)
 	case s.MaxURLs < 0:
 		return s, fmt.Errorf("--max-urls: %d is negative; 0 means no limit", s.MaxURLs)
 	case s.Duration < 0:

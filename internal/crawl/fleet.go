@@ -116,6 +116,16 @@ func (r *Run) Allow(n int64) {
 	r.e.sched.Unspend(r.fc, r.e.cfg.Now())
 }
 
+// SetSlots gives this worker its part of the crawl's requests in flight, by a
+// division that the supervisor has numbered.
+func (r *Run) SetSlots(n, round int64) {
+	if r.slotRound.Load() == round && r.fc.Slots.Limit() == n {
+		return
+	}
+	r.e.sched.SetSlots(r.fc, n)
+	r.slotRound.Store(round)
+}
+
 // Unused takes back up to n pages that were allowed and not used.
 func (r *Run) Unused(n int64) int64 {
 	for {
@@ -140,6 +150,10 @@ type Part struct {
 	Allowance int64
 	Hungry    bool // the allowance is used up and somebody wants more
 	Capped    bool // the crawl has a page budget
+	InFlight  int64
+	Slots     int64 // requests that may be in flight here, if the crawl has a bound
+	SlotRound int64 // the division that they are from
+	SlotsFull bool  // all of them are in use, and something waits
 	Counters  ledger.Counters
 	Classes   [6]int64
 	Rate      float64
@@ -149,7 +163,9 @@ type Part struct {
 func (r *Run) Part() Part {
 	now := r.e.cfg.Now()
 	p := Part{Pending: r.fc.Pending(), Parked: r.fc.Parked(), InHand: r.fc.Taken() + r.fc.InFlight(), Retrying: r.fc.Retrying(),
-		Allowance: r.allowance.Load(), Hungry: r.fc.Spent(), Capped: r.Spec.MaxURLs > 0}
+		Allowance: r.allowance.Load(), Hungry: r.fc.Spent(), Capped: r.Spec.MaxURLs > 0,
+		InFlight: r.fc.InFlight(), Slots: r.fc.Slots.Limit(), SlotRound: r.slotRound.Load()}
+	p.SlotsFull = r.fc.Slots.Full() && p.Pending > r.fc.Taken()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rate.sample(now)

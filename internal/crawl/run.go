@@ -44,6 +44,7 @@ type Run struct {
 
 	allowance atomic.Int64           // in a fleet: pages this worker may still take
 	shared    atomic.Pointer[Shared] // in a fleet: what all workers report
+	slotRound atomic.Int64           // in a fleet: the division that this worker's slots are from
 
 	hooks     Hooks
 	failures  limits.Failures
@@ -252,6 +253,12 @@ func (e *Engine) newRun(ctx context.Context, row ledger.Crawl, spec Spec, hooks 
 		Rules: politeness.Rules{DelayMin: spec.DelayMin, DelayMax: spec.DelayMax, PerHost: spec.PerHost,
 			Adaptive: spec.Adaptive, LatencyFactor: spec.LatencyFactor, MaxRetries: spec.MaxRetries},
 		Decide: r.decide, Overrule: r.overrule, Reserve: r.reserve, Paid: r.isRepeat, CountOnly: spec.CountOnly, Share: spec.Share,
+	}
+	switch {
+	case spec.Concurrency > 0 && e.cfg.Fleet != nil:
+		r.fc.Slots = frontier.NewSlots(0) // the supervisor divides them
+	case spec.Concurrency > 0:
+		r.fc.Slots = frontier.NewSlots(spec.Concurrency)
 	}
 	return r, nil
 }

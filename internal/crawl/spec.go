@@ -18,6 +18,7 @@ type Spec struct {
 	DelayMin        time.Duration       `json:"delay_min"`
 	DelayMax        time.Duration       `json:"delay_max"`
 	PerHost         int                 `json:"per_host"`
+	Concurrency     int64               `json:"concurrency,omitempty"` // requests in flight over all hosts and workers; 0: no bound
 	Adaptive        bool                `json:"adaptive,omitempty"`
 	LatencyFactor   float64             `json:"latency_factor,omitempty"`
 	MaxRetries      int                 `json:"max_retries"`

@@ -140,6 +140,11 @@ func (m *Manager) readBoard(ctx context.Context) error {
 			m.mu.Unlock()
 			return err
 		}
+		m.mu.Lock()
+		if s := m.supervised[c.ID]; s != nil {
+			s.run.SetSlots(c.Slots[m.cfg.Worker], c.Round)
+		}
+		m.mu.Unlock()
 	}
 	if joined == 0 {
 		return nil
@@ -162,6 +167,7 @@ func (m *Manager) readBoard(ctx context.Context) error {
 		}
 		c, there := on[r.ID]
 		if there && !c.Held && left == nil {
+			r.SetSlots(c.Slots[m.cfg.Worker], c.Round)
 			continue
 		}
 		r.Hold(c.Cut)
@@ -234,7 +240,7 @@ func (m *Manager) report(ctx context.Context) error {
 		p := r.Part()
 		rate += p.Rate
 		rep := frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker, At: m.cfg.Now(), Parked: p.Parked, InHand: p.InHand, Retrying: p.Retrying,
-			Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: counters(p.Counters), Classes: p.Classes}
+			InFlight: p.InFlight, Slots: p.Slots, Round: p.SlotRound, SlotsFull: p.SlotsFull, Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: counters(p.Counters), Classes: p.Classes}
 		if err := m.cfg.Board.Report(ctx, rep, reportsLast*m.cfg.Turn+m.cfg.TTL); err != nil {
 			return err
 		}
@@ -298,6 +304,11 @@ func (m *Manager) gather(ctx context.Context, s *supervision) error {
 	}
 	m.mu.Lock()
 	s.last = sh
+	if limit := s.run.Spec.Concurrency; limit > 0 && !s.state.Held && s.slots.divide(limit, reports, func(w string) time.Duration { return at.Sub(s.heard[w].at) }, m.cfg.TTL, at) {
+		s.state.Slots, s.state.Round = s.slots.announced(), s.slots.round
+		s.state.Changed = time.Time{} // to be announced
+		defer m.poke()
+	}
 	m.mu.Unlock()
 	s.run.SetShared(sh)
 	return nil

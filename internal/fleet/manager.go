@@ -81,6 +81,7 @@ type supervision struct {
 	state frontier.Announced
 	last  *crawl.Shared
 	heard map[string]heard // by worker
+	slots division         // of its requests in flight, if they are bounded
 }
 
 // heard is when a worker's report last said something new.

@@ -47,6 +47,11 @@ type Announced struct {
 	Cap     int64     `json:"cap,omitempty"`  // pages over all workers; 0: no cap
 	Changed time.Time `json:"changed"`        // when the supervisor last said so
 	Cut     bool      `json:"cut,omitempty"`  // what is in flight gets no grace
+
+	// Slots are the requests that each worker may have in flight, of a crawl
+	// with a bound on them. Round numbers the division.
+	Slots map[string]int64 `json:"slots,omitempty"`
+	Round int64            `json:"round,omitempty"`
 }
 
 // Report is how a crawl goes at one worker.
@@ -62,6 +67,10 @@ type Report struct {
 	Hungry    bool            `json:"hungry,omitempty"`    // wants more pages than it has
 	Left      bool            `json:"left,omitempty"`      // has stopped working for the crawl
 	Rate      float64         `json:"rate,omitempty"`
-	Counters  json.RawMessage `json:"counters"` // of this worker, since it joined; the store does not look into it
+	InFlight  int64           `json:"in_flight,omitempty"`
+	Slots     int64           `json:"slots,omitempty"`      // that the worker goes by
+	Round     int64           `json:"round,omitempty"`      // the division that they are from
+	SlotsFull bool            `json:"slots_full,omitempty"` // wants more of them
+	Counters  json.RawMessage `json:"counters"`             // of this worker, since it joined; the store does not look into it
 	Classes   [6]int64        `json:"classes"`
 }

@@ -204,7 +204,7 @@ func (g *group) nextTask() (at int, held bool) {
 			}
 			t.Crawl, o.by = c, c
 		}
-		if !t.Crawl.Slots.full() {
+		if !t.Crawl.Slots.Full() {
 			return i, held
 		}
 		held = true

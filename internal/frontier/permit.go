@@ -80,7 +80,7 @@ func (c *Crawl) InFlight() int64 { return c.permits.Load() }
 func (c *Crawl) Spent() bool { return c.spent.Load() }
 
 // heldBack reports that the crawl may begin no request, whatever its hosts say.
-func (c *Crawl) heldBack() bool { return c.Slots.full() || c.Share.over() }
+func (c *Crawl) heldBack() bool { return c.Slots.Full() || c.Share.over() }
 
 // Retrying counts URLs that wait for another try.
 func (c *Crawl) Retrying() int64 { return c.retries.Load() }

@@ -47,7 +47,8 @@ func (s *Slots) give() {
 	}
 }
 
-func (s *Slots) full() bool { return s != nil && s.used.Load() >= s.limit.Load() }
+// Full reports that no more may be in flight.
+func (s *Slots) Full() bool { return s != nil && s.used.Load() >= s.limit.Load() }
 
 // SetSlots changes how many requests of a crawl may be in flight. Those above a
 // lower number end as they do.

@@ -186,7 +186,7 @@ func (g *group) view(now time.Time) HostView {
 // fullCrawl is a crawl of the group that waits for its own slots.
 func (g *group) fullCrawl() *Crawl {
 	for _, q := range g.queues {
-		if q.waiting() > 0 && q.crawl.Slots.full() {
+		if q.waiting() > 0 && q.crawl.Slots.Full() {
 			return q.crawl
 		}
 	}

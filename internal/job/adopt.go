@@ -133,6 +133,9 @@ func limitsOf(sp *crawl.Spec) limits.Effective {
 func requestOf(sp *crawl.Spec) Request {
 	r := Request{URLs: sp.Seeds[:min(len(sp.Seeds), maxSeeds)], Type: TypeCrawl, Profile: sp.Profile, Scope: sp.Scope,
 		Include: sp.Include, Exclude: sp.Exclude, PerHost: &sp.PerHost, Label: "command line"}
+	if sp.Concurrency > 0 {
+		r.Concurrency = &sp.Concurrency
+	}
 	if sp.MaxURLs > 0 {
 		r.Pages = &sp.MaxURLs
 	}

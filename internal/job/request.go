@@ -14,22 +14,23 @@ import (
 
 // Request is an order, as the API takes it. Nothing in it can raise a cap.
 type Request struct {
-	URL      string   `json:"url,omitempty" doc:"Where to begin; or use urls." example:"https://example.com/"`
-	URLs     []string `json:"urls,omitempty" maxItems:"1000" doc:"Where to begin, several places."`
-	Type     string   `json:"type,omitempty" enum:"crawl,warm" default:"crawl" doc:"crawl follows links; warm also asks again for what a cache did not have, and records both timings."`
-	Profile  string   `json:"profile,omitempty" enum:"polite,guarded,audit,bulk" doc:"Bundle of defaults; guarded unless the operator chose another."`
-	Pages    *int64   `json:"pages,omitempty" minimum:"1" doc:"Pages to fetch at most. Caps, plan and quota may lower it."`
-	Seconds  *float64 `json:"seconds,omitempty" minimum:"0.1" doc:"Time to take at most, from the moment it is given its slot."`
-	Depth    *int     `json:"depth,omitempty" minimum:"0" doc:"Links from where it begins; without it there is no limit."`
-	Scope    string   `json:"scope,omitempty" enum:"host,domain,any" default:"domain" doc:"What belongs to it."`
-	Include  []string `json:"include,omitempty" maxItems:"100" doc:"Only URLs that match: /path prefix, glob with *, re:REGEXP, or part of the URL."`
-	Exclude  []string `json:"exclude,omitempty" maxItems:"100" doc:"No URL that matches."`
-	Seeding  string   `json:"seeding,omitempty" doc:"Where URLs come from besides links: none, sitemap." default:"sitemap"`
-	PerHost  *int     `json:"per_host,omitempty" minimum:"1" maximum:"100" doc:"Requests in flight per host."`
-	DelayMS  *int64   `json:"delay_ms,omitempty" minimum:"0" maximum:"3600000" doc:"Least time between request starts on one host. robots.txt and what was learned may only lengthen it."`
-	Priority int      `json:"priority,omitempty" minimum:"-10" maximum:"10" doc:"Among your own jobs that wait: higher goes first."`
-	Webhook  string   `json:"webhook,omitempty" format:"uri" doc:"Told, signed, when the job ends."`
-	Label    string   `json:"label,omitempty" maxLength:"200" doc:"A name for people."`
+	URL         string   `json:"url,omitempty" doc:"Where to begin; or use urls." example:"https://example.com/"`
+	URLs        []string `json:"urls,omitempty" maxItems:"1000" doc:"Where to begin, several places."`
+	Type        string   `json:"type,omitempty" enum:"crawl,warm" default:"crawl" doc:"crawl follows links; warm also asks again for what a cache did not have, and records both timings."`
+	Profile     string   `json:"profile,omitempty" enum:"polite,guarded,audit,bulk" doc:"Bundle of defaults; guarded unless the operator chose another."`
+	Pages       *int64   `json:"pages,omitempty" minimum:"1" doc:"Pages to fetch at most. Caps, plan and quota may lower it."`
+	Seconds     *float64 `json:"seconds,omitempty" minimum:"0.1" doc:"Time to take at most, from the moment it is given its slot."`
+	Depth       *int     `json:"depth,omitempty" minimum:"0" doc:"Links from where it begins; without it there is no limit."`
+	Scope       string   `json:"scope,omitempty" enum:"host,domain,any" default:"domain" doc:"What belongs to it."`
+	Include     []string `json:"include,omitempty" maxItems:"100" doc:"Only URLs that match: /path prefix, glob with *, re:REGEXP, or part of the URL."`
+	Exclude     []string `json:"exclude,omitempty" maxItems:"100" doc:"No URL that matches."`
+	Seeding     string   `json:"seeding,omitempty" doc:"Where URLs come from besides links: none, sitemap." default:"sitemap"`
+	PerHost     *int     `json:"per_host,omitempty" minimum:"1" maximum:"100" doc:"Requests in flight per host."`
+	Concurrency *int64   `json:"concurrency,omitempty" minimum:"1" maximum:"100000" doc:"Requests in flight of the whole job, over all its hosts and all workers."`
+	DelayMS     *int64   `json:"delay_ms,omitempty" minimum:"0" maximum:"3600000" doc:"Least time between request starts on one host. robots.txt and what was learned may only lengthen it."`
+	Priority    int      `json:"priority,omitempty" minimum:"-10" maximum:"10" doc:"Among your own jobs that wait: higher goes first."`
+	Webhook     string   `json:"webhook,omitempty" format:"uri" doc:"Told, signed, when the job ends."`
+	Label       string   `json:"label,omitempty" maxLength:"200" doc:"A name for people."`
 }
 
 // maxSeeds bounds one order.
@@ -106,6 +107,9 @@ func (r *Request) check() error {
 	}
 	if r.PerHost != nil && (*r.PerHost < 1 || *r.PerHost > 100) {
 		return &BadRequest{"per_host", "from 1 to 100"}
+	}
+	if r.Concurrency != nil && (*r.Concurrency < 1 || *r.Concurrency > 100_000) {
+		return &BadRequest{"concurrency", "from 1 to 100000"}
 	}
 	if r.DelayMS != nil && (*r.DelayMS < 0 || *r.DelayMS > time.Hour.Milliseconds()) {
 		return &BadRequest{"delay_ms", "from 0 to 3600000"}

@@ -41,6 +41,7 @@ type Entry struct {
 // Host is the book of one host.
 type Host struct {
 	name string
+	all  *crowd // of its recorder
 
 	mu          sync.Mutex
 	kinds       [kinds]int64
@@ -71,6 +72,7 @@ func (h *Host) Name() string { return h.name }
 
 // Begin records the arrival of a request.
 func (h *Host) Begin(now time.Duration) {
+	h.all.add(1)
 	h.mu.Lock()
 	if h.requests == 0 {
 		h.first = now
@@ -106,6 +108,7 @@ func (h *Host) Ask(page int) int {
 
 // End records the answer to a request that Begin recorded.
 func (h *Host) End(now time.Duration, e Entry) {
+	h.all.add(-1)
 	h.mu.Lock()
 	h.inFlight--
 	h.kinds[e.Kind]++

@@ -1,6 +1,7 @@
 package books
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -9,13 +10,34 @@ import (
 type Recorder struct {
 	epoch     time.Time
 	hosts     []*Host
+	all       crowd
 	conns     atomic.Int64
 	malformed atomic.Int64
 }
 
+// crowd counts the requests in flight at all hosts together.
+type crowd struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (c *crowd) add(n int) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += n
+	c.most = max(c.most, c.now)
+}
+
 // NewRecorder starts the recorder's clock and takes the books of hosts.
 func NewRecorder(hosts ...*Host) *Recorder {
-	return &Recorder{epoch: time.Now(), hosts: hosts}
+	r := &Recorder{epoch: time.Now(), hosts: hosts}
+	for _, h := range hosts {
+		h.all = &r.all
+	}
+	return r
 }
 
 // Now is the recorder's monotonic clock.
@@ -32,6 +54,9 @@ func (r *Recorder) Reset() {
 	for _, h := range r.hosts {
 		h.reset()
 	}
+	r.all.mu.Lock()
+	r.all.most = r.all.now
+	r.all.mu.Unlock()
 	r.conns.Store(0)
 	r.malformed.Store(0)
 }
@@ -87,6 +112,7 @@ type Books struct {
 	Connections int64       `json:"connections"`
 	Malformed   int64       `json:"malformed"`
 	MaxInFlight int         `json:"max_in_flight"` // of any one host
+	MostInAll   int         `json:"most_in_all"`   // in flight at all hosts together
 	MinGapMS    *float64    `json:"min_gap_ms"`    // of any one host
 	SpanSeconds float64     `json:"span_seconds"`
 	Hosts       []HostBooks `json:"hosts"`
@@ -96,6 +122,9 @@ type Books struct {
 // are listed too: a host that was forgotten must be visible.
 func (r *Recorder) Books() Books {
 	b := Books{Connections: r.conns.Load(), Malformed: r.malformed.Load(), Hosts: make([]HostBooks, 0, len(r.hosts))}
+	r.all.mu.Lock()
+	b.MostInAll = r.all.most
+	r.all.mu.Unlock()
 	var first, last time.Duration
 	started := false
 	for _, h := range r.hosts {
