@@ -77,22 +77,7 @@ func (s *Service) checkSchedule(tenant ledger.Tenant, sch *ledger.Schedule) erro
 
 // keepSchedules orders what is due, until ctx ends.
 func (s *Service) keepSchedules(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.rota:
-		case <-timer.C:
-		}
-		wait, err := s.orderDue(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.log.Error("schedules wait: the store cannot be read", "error", err)
-			wait = time.Second
-		}
-		timer.Reset(wait)
-	}
+	s.whenDue(ctx, s.rota, "schedules wait: the store cannot be read", s.orderDue)
 }
 
 func (s *Service) orderDue(ctx context.Context) (wait time.Duration, err error) {

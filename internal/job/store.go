@@ -90,6 +90,7 @@ type Schedules interface {
 type Deliveries interface {
 	DueDeliveries(ctx context.Context, now time.Time, limit int) ([]ledger.Delivery, error) // earliest first
 	NextDelivery(ctx context.Context) (time.Time, error)                                    // zero if none is
+	ClaimDelivery(ctx context.Context, d ledger.Delivery, until time.Time) (ours bool, err error)
 	UpdateDelivery(ctx context.Context, d ledger.Delivery) error
 	DeliveriesOf(ctx context.Context, job string) ([]ledger.Delivery, error)
 }

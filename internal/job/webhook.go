@@ -70,18 +70,24 @@ func Sign(secret string, at time.Time, body []byte) string {
 
 // deliver sends messages when they are due, until ctx ends.
 func (s *Service) deliver(ctx context.Context) {
+	s.whenDue(ctx, s.rings, "webhooks wait: the store cannot be read", s.deliverDue)
+}
+
+// whenDue runs step at once, whenever the bell rings, and after the time that
+// the step names, until ctx ends.
+func (s *Service) whenDue(ctx context.Context, bell <-chan struct{}, trouble string, step func(context.Context) (time.Duration, error)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.rings:
+		case <-bell:
 		case <-timer.C:
 		}
-		wait, err := s.deliverDue(ctx)
+		wait, err := step(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.log.Error("webhooks wait: the store cannot be read", "error", err)
+			s.log.Error(trouble, "error", err)
 			wait = time.Second
 		}
 		timer.Reset(wait)
@@ -141,12 +147,11 @@ func (s *Service) send(ctx context.Context, d ledger.Delivery) error {
 		return fmt.Errorf("sign a webhook's message: %w", err)
 	}
 	now := s.now()
-	d.Attempts, d.Next = d.Attempts+1, now.Add(delivery)
-	if err := s.cfg.Store.UpdateDelivery(ctx, d); errors.Is(err, ledger.ErrNoJob) {
-		return nil // deleted meanwhile
-	} else if err != nil {
+	ours, err := s.cfg.Store.ClaimDelivery(ctx, d, now.Add(delivery))
+	if err != nil || !ours { // another server's, or deleted meanwhile
 		return err
 	}
+	d.Attempts++
 	body := []byte(d.Body)
 	header := http.Header{
 		"Content-Type":     {"application/json"},

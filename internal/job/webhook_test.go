@@ -191,6 +191,13 @@ type forgetful struct {
 	fails *atomic.Bool
 }
 
+func (s forgetful) ClaimDelivery(ctx context.Context, d ledger.Delivery, until time.Time) (bool, error) {
+	if s.fails.Load() {
+		return false, errors.New("the disk is full")
+	}
+	return s.Store.ClaimDelivery(ctx, d, until)
+}
+
 func (s forgetful) UpdateDelivery(ctx context.Context, d ledger.Delivery) error {
 	if s.fails.Load() {
 		return errors.New("the disk is full")

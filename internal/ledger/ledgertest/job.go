@@ -49,6 +49,7 @@ type JobStore interface {
 
 	DueDeliveries(ctx context.Context, now time.Time, limit int) ([]ledger.Delivery, error)
 	NextDelivery(context.Context) (time.Time, error)
+	ClaimDelivery(ctx context.Context, d ledger.Delivery, until time.Time) (ours bool, err error)
 	UpdateDelivery(context.Context, ledger.Delivery) error
 	DeliveriesOf(ctx context.Context, job string) ([]ledger.Delivery, error)
 }

@@ -49,6 +49,12 @@ var deliveryCases = []jobCase{
 		want.ID, want.Tenant, want.Job = d.ID, "a", "k"
 		equal(t, "message", d, want)
 
+		for i, want := range []bool{true, false} { // the second comes from who has read it just as due
+			if ours := got[bool](t)(s.ClaimDelivery(t.Context(), d, t0.Add(90*time.Second))); ours != want {
+				t.Errorf("claim %d of an attempt: %v", i+1, ours)
+			}
+		}
+		equal(t, "claimed", deliveryEvents(due(time.Minute, 0)), []string{"soon", "tie"})
 		d.Attempts, d.Status, d.Error, d.Next = 1, 503, "no\x00t now", t0.Add(2*time.Hour)
 		must(t, s.UpdateDelivery(t.Context(), d))
 		equal(t, "put off", deliveryEvents(due(24*time.Hour, 0)), []string{"soon", "tie", "late", "now"})
@@ -58,6 +64,9 @@ var deliveryCases = []jobCase{
 		d.Attempts, d.Status, d.Error, d.Done = 2, 200, "", t0.Add(3*time.Hour) // over, though Next still says when
 		must(t, s.UpdateDelivery(t.Context(), d))
 		equal(t, "over", deliveryEvents(due(24*time.Hour, 0)), []string{"soon", "tie", "late"})
+		if got[bool](t)(s.ClaimDelivery(t.Context(), d, t0)) {
+			t.Error("a message that is over was claimed")
+		}
 		d.Next = time.Time{}
 		equal(t, "of its job", got[[]ledger.Delivery](t)(s.DeliveriesOf(t.Context(), "k"))[0], d)
 		equal(t, "of the other", deliveryEvents(got[[]ledger.Delivery](t)(s.DeliveriesOf(t.Context(), "j"))), []string{"late", "soon"})

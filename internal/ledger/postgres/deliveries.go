@@ -36,6 +36,22 @@ func (l *Ledger) DeliveriesOf(ctx context.Context, job string) ([]ledger.Deliver
 	return l.deliveries(ctx, selectDelivery+"WHERE job_id = $1 ORDER BY id", job)
 }
 
+// ClaimDelivery begins an attempt at a message that DueDeliveries returned: it
+// counts it, and the next is due at until. false: somebody else has begun one
+// since, or the message is gone.
+func (l *Ledger) ClaimDelivery(ctx context.Context, d ledger.Delivery, until time.Time) (ours bool, err error) {
+	err = l.once(ctx, func(tx pgx.Tx) error {
+		n, err := change(ctx, tx, "UPDATE webhook_deliveries SET attempts = attempts + 1, next_ms = $1 WHERE id = $2 AND attempts = $3 AND done_ms IS NULL",
+			until.UnixMilli(), d.ID, int64(d.Attempts))
+		ours = n == 1
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("claim delivery %d: %w", d.ID, err)
+	}
+	return ours, nil
+}
+
 // UpdateDelivery stores how an attempt went. A message is gone with its job:
 // then it is ledger.ErrNoJob.
 func (l *Ledger) UpdateDelivery(ctx context.Context, d ledger.Delivery) error {

@@ -37,6 +37,28 @@ func (l *Ledger) DeliveriesOf(ctx context.Context, job string) ([]ledger.Deliver
 	return l.deliveries(ctx, "FROM webhook_deliveries "+ofJob, job)
 }
 
+// ClaimDelivery begins an attempt at a message that DueDeliveries returned: it
+// counts it, and the next is due at until. false: somebody else has begun one
+// since, or the message is gone.
+func (l *Ledger) ClaimDelivery(ctx context.Context, d ledger.Delivery, until time.Time) (ours bool, err error) {
+	err = l.write(ctx, func(c *sqlite.Conn) error {
+		s, err := bindAll(c, "UPDATE webhook_deliveries SET attempts = attempts + 1, next_ms = ?1 WHERE id = ?2 AND attempts = ?3 AND done_ms IS NULL",
+			until.UnixMilli(), d.ID, int64(d.Attempts))
+		if err != nil {
+			return err
+		}
+		if err := step(s); err != nil {
+			return err
+		}
+		ours = c.Changes() == 1
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("claim delivery %d: %w", d.ID, err)
+	}
+	return ours, nil
+}
+
 // UpdateDelivery stores how an attempt went. A message is gone with its job:
 // then it is ledger.ErrNoJob.
 func (l *Ledger) UpdateDelivery(ctx context.Context, d ledger.Delivery) error {
