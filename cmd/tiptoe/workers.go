@@ -22,7 +22,8 @@ func (c *workersCmd) Help() string {
 
 Every process that fetches is listed: workers, servers and crawls of the command
 line, each with the hosts that it holds and its pages a second as of its last
-heartbeat. A worker that was killed leaves the list when its leases expire.`
+heartbeat, and how long ago that was. A worker that was killed or frozen stays
+silent and leaves the list when its leases expire.`
 }
 
 // Run asks Redis, and nobody else: the list is there even if no server is.
@@ -38,14 +39,14 @@ func (c *workersCmd) Run(st *streams) error {
 	}
 	w := bufio.NewWriter(st.out)
 	if !c.JSON {
-		fmt.Fprintf(w, "%-32s %-10s %8s %9s  %s\n", "worker", "up for", "hosts", "pages/s", "waits for")
+		fmt.Fprintf(w, "%-32s %-10s %-8s %8s %9s  %s\n", "worker", "up for", "silent", "hosts", "pages/s", "waits for")
 	}
 	for _, one := range list {
 		if c.JSON {
 			writeJSON(w, one)
 			continue
 		}
-		fmt.Fprintf(w, "%-32s %-10s %8s %9.1f  %s\n", tui.Clean(one.ID, 32), time.Since(one.Started).Round(time.Second),
+		fmt.Fprintf(w, "%-32s %-10s %-8s %8s %9.1f  %s\n", tui.Clean(one.ID, 32), time.Since(one.Started).Round(time.Second), one.Silent.Round(100*time.Millisecond),
 			tui.Count(int64(one.Hosts)), one.Rate, tui.Clean(one.Waiting, 120))
 	}
 	if len(list) == 0 && !c.JSON {

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { get, Problem } from './lib/api'
 import { connection, probe } from './lib/connection'
 import { address, split } from './lib/router'
-import { can, key, me, signOut } from './lib/session'
+import { can, canOrder, key, me, signOut } from './lib/session'
 import { useStore } from './lib/store'
 import { setTheme, theme, type Theme } from './lib/theme'
 import { span, useNow } from './lib/time'
@@ -22,6 +22,7 @@ import { Schedules } from './views/schedules'
 import { SignIn } from './views/signin'
 import { TenantView, Tenants } from './views/tenants'
 import { UsageView } from './views/usage'
+import { Workers } from './views/workers'
 import type { Me } from './types'
 
 export function App() {
@@ -69,7 +70,7 @@ function Nav({ who }: { who: Me | null }) {
       <nav id="nav" aria-label="Main">
         <ul>
           {item('/jobs', 'Jobs', (on('jobs') || here.length === 0) && here[1] !== 'new')}
-          {who && can('write') && item('/jobs/new', 'New job', on('jobs') && here[1] === 'new')}
+          {who && canOrder() && item('/jobs/new', 'New job', on('jobs') && here[1] === 'new')}
           {item('/schedules', 'Schedules', on('schedules'))}
           {item('/usage', 'Usage and limits', on('usage'))}
           {item('/domains', 'Domain knowledge', on('domains'))}
@@ -80,6 +81,7 @@ function Nav({ who }: { who: Me | null }) {
           <>
             <p class="over" id="op">Operator</p>
             <ul aria-labelledby="op">
+              {item('/workers', 'Workers', on('workers'))}
               {item('/tenants', 'Tenants', on('tenants'))}
               {item('/operator-log', 'Operator log', on('operator-log'))}
             </ul>
@@ -145,6 +147,7 @@ function Route() {
     case 'keys': return <Keys />
     case 'tenants': return second ? <TenantView key={second} id={second} /> : <Tenants />
     case 'operator-log': return <OperatorLog />
+    case 'workers': return <Workers />
   }
   return (
     <>

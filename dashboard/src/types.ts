@@ -124,6 +124,7 @@ export interface Host {
   reason?: Maybe<string>
   requests_per_second?: Maybe<number>
   http_429?: Maybe<number>
+  worker?: Maybe<string>
 }
 
 export interface Layer { name: string; used: Maybe<number>; limit: Maybe<number> }
@@ -282,7 +283,7 @@ export interface Limits {
 
 export interface Preview { limits: Effective; position?: Maybe<number>; ok: boolean; message?: Maybe<string> }
 
-export interface Me { tenant?: Maybe<{ id: string; name: string; plan: string }>; key: { id: string; name: string; scopes: string[] } }
+export interface Me { tenant?: Maybe<{ id: string; name: string; plan: string }>; key: { id: string; name: string; scopes: string[] }; orders?: boolean }
 
 export interface Engine {
   layers?: Maybe<Layer[]>
@@ -291,6 +292,20 @@ export interface Engine {
   commit_ms?: Maybe<number>
   version?: Maybe<string>
 }
+
+export interface Worker {
+  id: string
+  machine: string
+  self: boolean
+  state: string
+  started_at?: Maybe<string>
+  heard_at?: Maybe<string>
+  hosts: number
+  pages_per_second: number
+  waiting?: Maybe<string>
+}
+
+export interface Workers { items: Worker[]; at?: Maybe<string>; waiting?: Maybe<string>; lease_seconds?: Maybe<number> }
 
 export interface Key {
   id: string

@@ -9,6 +9,7 @@ import { scripts } from './scripts.mjs'
 import { keyboard } from './keyboard.mjs'
 import { everyView } from './views.mjs'
 import { lostConnection } from './lost.mjs'
+import { alone, oneCrawl, workers } from './workers.mjs'
 
 const chapters = [
   ['a wrong key is refused with a reason', wrongKey],
@@ -24,6 +25,9 @@ const chapters = [
   ['every view fits a phone and has accessible names', everyView],
   ['a lost connection says so and comes back', lostConnection],
   ['a job is paused, resumed, cancelled and deleted', controls],
+  ['a server alone is its only worker', alone],
+  ['every worker of a fleet is seen, falls silent and leaves', workers],
+  ['the dashboard of one crawl offers no orders', oneCrawl],
 ]
 
 let failed = false

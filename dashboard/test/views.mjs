@@ -2,10 +2,10 @@ import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { api, fits, picture, signedIn, until, want, world } from './world.mjs'
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+export const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** What axe finds, as sentences. Its own script comes by the debugger, past the content policy. */
-async function faults(page, contrast) {
+export async function faults(page, contrast) {
   const found = await page.evaluate(async (contrast) => {
     const rules = { 'color-contrast': { enabled: contrast } } // slow, so not everywhere
     return (await window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'], rules })).violations
@@ -18,7 +18,7 @@ export async function everyView() {
   const tenant = (await api('GET', '/v1/tenants')).items[0]
   const views = [
     '/jobs', '/jobs/new', '/jobs/' + job.id, ...['hosts', 'pages', 'broken', 'explain?url=' + encodeURIComponent(world.seeds.museum), 'events', 'webhook'].map((t) => `/jobs/${job.id}/${t}`),
-    '/schedules', '/usage', '/domains', '/machine', '/keys', '/tenants', ...(tenant ? ['/tenants/' + tenant.id] : []), '/operator-log', '/nowhere',
+    '/schedules', '/usage', '/domains', '/machine', '/keys', '/workers', '/tenants', ...(tenant ? ['/tenants/' + tenant.id] : []), '/operator-log', '/nowhere',
   ]
   const pictures = { '/jobs': 'jobs', '/jobs/new': 'newjob', ['/jobs/' + job.id]: 'job', '/usage': 'usage', '/machine': 'machine', '/schedules': 'schedules' }
   const wide = await signedIn({ bypassCSP: true }, '/jobs')

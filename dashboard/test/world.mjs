@@ -24,18 +24,18 @@ export async function visitor(options = {}) {
   return page
 }
 
-export async function signedIn(options, at = '/jobs') {
+export async function signedIn(options, at = '/jobs', server = world) {
   const page = await visitor(options)
-  await page.goto(world.base + at + '#key=' + world.key)
+  await page.goto(server.base + at + '#key=' + server.key)
   await page.getByRole('heading', { level: 1 }).waitFor()
   return page
 }
 
 /** Asks the API beside the browser. */
-export async function api(method, url, body) {
-  const r = await fetch(world.base + url, {
+export async function api(method, url, body, server = world) {
+  const r = await fetch(server.base + url, {
     method,
-    headers: { Authorization: 'Bearer ' + world.key, ...(body && { 'Content-Type': 'application/json' }) },
+    headers: { Authorization: 'Bearer ' + server.key, ...(body && { 'Content-Type': 'application/json' }) },
     body: body && JSON.stringify(body),
   })
   const text = await r.text()

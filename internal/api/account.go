@@ -29,6 +29,7 @@ func (a *API) accountRoutes() {
 type Me struct {
 	Tenant *MyTenant `json:"tenant,omitempty" doc:"Absent for an operator's key that belongs to no tenant."`
 	Key    MyKey     `json:"key"`
+	Orders bool      `json:"orders" doc:"False where nothing can be ordered, whatever the key may do: this is one crawl of the command line."`
 }
 
 // MyTenant is the caller's own.
@@ -48,7 +49,7 @@ type MyKey struct {
 type meOut struct{ Body Me }
 
 func (a *API) me(_ context.Context, c *caller, _ *none) (*meOut, error) {
-	out := &meOut{Me{Key: MyKey{ID: c.key.ID, Name: c.key.Name, Scopes: c.key.Scopes}}}
+	out := &meOut{Me{Orders: !a.cfg.OneCrawl, Key: MyKey{ID: c.key.ID, Name: c.key.Name, Scopes: c.key.Scopes}}}
 	if c.tenant.ID != "" {
 		out.Body.Tenant = &MyTenant{ID: c.tenant.ID, Name: c.tenant.Name, Plan: c.tenant.Plan}
 	}

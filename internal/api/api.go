@@ -29,10 +29,15 @@ type Config struct {
 	Export    Export
 	Fetch     Fetch
 	Engine    func() Engine                   // the machine as a whole
+	Workers   func() Roster                   // everybody who fetches
 	Metrics   http.Handler                    // Prometheus text
 	Ready     func(ctx context.Context) error // nil is always ready
 	Observe   Observe
 	Dashboard http.Handler // everything outside of the API
+
+	// OneCrawl says that this is the API of one crawl on the command line,
+	// which takes no orders.
+	OneCrawl bool
 
 	// Loopback says that the port is bound to loopback: requests must then
 	// name localhost, 127.0.0.1, [::1] or one of Hosts, or a page on the web
@@ -133,6 +138,7 @@ func New(cfg Config) *API {
 	a.keyRoutes()
 	a.tenantRoutes()
 	a.systemRoutes()
+	a.workerRoutes()
 	a.wg.Go(func() {
 		a.keys.keepTouching(a.stop, func(err error) { a.log.Warn("api: " + err.Error()) })
 	})

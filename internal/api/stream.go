@@ -171,7 +171,7 @@ func (f *follower) wait(ctx context.Context, changed <-chan struct{}, beat, live
 			if !ok {
 				continue
 			}
-			if err := f.out.send("live", "", liveView(&s, true)); err != nil {
+			if err := f.out.send("live", "", f.c.liveView(&s, true)); err != nil {
 				return err
 			}
 			if err := f.out.flush(); err != nil {
@@ -326,7 +326,7 @@ func (a *API) getLive(ctx context.Context, c *caller, in *JobID) (*liveOut, erro
 		return nil, err
 	}
 	s, running := a.liveOf(&j)
-	return &liveOut{liveView(&s, running)}, nil
+	return &liveOut{c.liveView(&s, running)}, nil
 }
 
 func (a *API) listHosts(ctx context.Context, c *caller, in *JobID) (*listOut[Host], error) {
@@ -337,7 +337,7 @@ func (a *API) listHosts(ctx context.Context, c *caller, in *JobID) (*listOut[Hos
 	s, _ := a.liveOf(&j)
 	var list []Host
 	seen := map[string]bool{}
-	for _, h := range append(hostViews(s.Waiting), hostViews(s.Busiest)...) {
+	for _, h := range append(c.hostViews(s.Waiting), c.hostViews(s.Busiest)...) {
 		if !seen[h.Host] {
 			seen[h.Host] = true
 			list = append(list, h)

@@ -158,23 +158,28 @@ type Host struct {
 	Reason    *string `json:"reason" doc:"Why it waits or is parked."`
 	Rate      float64 `json:"requests_per_second"`
 	HTTP429   int64   `json:"http_429"`
+	Worker    *string `json:"worker" doc:"For operators: the worker of the fleet that holds it; null for a server alone."`
 }
 
-func hostView(h crawl.HostStatus) Host {
-	return Host{Host: h.Host, State: h.State, Queued: h.Queued, InFlight: h.InFlight, Cap: h.Cap, GapMS: h.Gap.Milliseconds(),
+func (c *caller) hostView(h crawl.HostStatus) Host {
+	v := Host{Host: h.Host, State: h.State, Queued: h.Queued, InFlight: h.InFlight, Cap: h.Cap, GapMS: h.Gap.Milliseconds(),
 		LearnedMS: h.Learned.Milliseconds(), Until: at(h.Until), Reason: text(h.Reason), Rate: round(h.Recent), HTTP429: h.HTTP429}
+	if c.operator() { // names of machines are nothing for tenants
+		v.Worker = text(h.Worker)
+	}
+	return v
 }
 
-func hostViews(hosts []crawl.HostStatus) []Host {
+func (c *caller) hostViews(hosts []crawl.HostStatus) []Host {
 	list := make([]Host, 0, len(hosts))
 	for _, h := range hosts {
-		list = append(list, hostView(h))
+		list = append(list, c.hostView(h))
 	}
 	return list
 }
 
 // Live is a job while it runs. Hosts and counters are the job's own, layers
-// are the machine's.
+// are those of the machines that work for it.
 type Live struct {
 	Running     bool             `json:"running" doc:"False for a job that does not run: nothing else is known then."`
 	At          *Stamp           `json:"at" nullable:"true"`
@@ -190,6 +195,7 @@ type Live struct {
 	Hosts       HostCounts       `json:"hosts"`
 	Busiest     []Host           `json:"busiest" nullable:"false"`
 	Waiting     []Host           `json:"waiting" nullable:"false"`
+	Waits       []WaitReason     `json:"waits" nullable:"false" doc:"What its hosts wait for, all of them."`
 	ETA         *float64         `json:"eta_seconds"`
 	ETAReason   *string          `json:"eta_reason"`
 	Binding     *string          `json:"binding" doc:"What most of the waiting work waits for."`
@@ -212,8 +218,9 @@ type Layer struct {
 	Limit int64  `json:"limit"`
 }
 
-func liveView(s *crawl.Status, running bool) Live {
-	v := Live{Running: running, Outcomes: map[string]int64{}, Busiest: hostViews(s.Busiest), Waiting: hostViews(s.Waiting), Layers: LayerViews(s.Layers)}
+func (c *caller) liveView(s *crawl.Status, running bool) Live {
+	v := Live{Running: running, Outcomes: map[string]int64{}, Busiest: c.hostViews(s.Busiest), Waiting: c.hostViews(s.Waiting),
+		Waits: WaitViews(s.Waits), Layers: LayerViews(s.Layers)}
 	if !running {
 		return v
 	}
@@ -233,6 +240,15 @@ func LayerViews(layers []crawl.Layer) []Layer {
 	list := make([]Layer, 0, len(layers))
 	for _, l := range layers {
 		list = append(list, Layer(l))
+	}
+	return list
+}
+
+// WaitViews shows what hosts wait for.
+func WaitViews(waits []crawl.WaitingFor) []WaitReason {
+	list := make([]WaitReason, 0, len(waits))
+	for _, w := range waits {
+		list = append(list, WaitReason{Reason: w.Reason, Hosts: int64(w.Hosts), URLs: int64(w.URLs)})
 	}
 	return list
 }

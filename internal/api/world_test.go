@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tiptoe/internal/crawl"
+	"tiptoe/internal/frontier"
 	"tiptoe/internal/job"
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/ledger/postgres"
@@ -204,6 +205,7 @@ func newWorld(t testing.TB, db database, change func(*Config)) *world {
 		},
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "up 1\n") }),
 		Engine:  func() Engine { return Engine{Workers: 7, Layers: []Layer{{"workers", 1, 7}}} },
+		Workers: func() Roster { return Roster{Self: "s", Workers: []frontier.Worker{{ID: "s"}}} },
 	}
 	if change != nil {
 		change(&cfg)

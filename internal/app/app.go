@@ -48,6 +48,9 @@ type App struct {
 	Engine *crawl.Engine
 	Log    *slog.Logger
 
+	name, machine string // of this process, new at each start, and where it runs
+	opened        time.Time
+
 	stopProfiles func()
 	control      *control.Server
 }
@@ -98,7 +101,8 @@ func UpgradeLedger(dir string) (*sqlite.Ledger, error) {
 
 // Open opens or creates a data directory.
 func Open(s Settings) (_ *App, err error) {
-	a := &App{Dir: s.Dir, Log: s.Log}
+	a := &App{Dir: s.Dir, Log: s.Log, machine: machineName()}
+	a.name = workerName(a.machine)
 	defer func() {
 		if err != nil {
 			a.Close()
@@ -125,6 +129,7 @@ func Open(s Settings) (_ *App, err error) {
 		return nil, err
 	}
 	now := Clock()
+	a.opened = now()
 	cfg := crawl.Config{
 		Store: a.Store, Ledger: a.Ledger, Fetcher: a.Client, Log: s.Log, Now: now, Rand: rand.Float64,
 		Workers: s.Machine.Workers, Shards: s.Machine.Shards, Parsers: s.Machine.Parsers, RobotSlots: s.Machine.RobotsSlots,

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tiptoe/internal/api"
 	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/fleet"
@@ -44,13 +45,28 @@ func (a *App) joinFleet(cfg *crawl.Config, s Settings) {
 	if !ok {
 		return
 	}
+	a.Fleet = fleet.New(fleet.Config{Board: board, Ledger: a.Ledger, Log: s.Log, Now: cfg.Now,
+		Worker: a.name, Host: a.machine, TTL: s.Backends.LeaseTTL})
+	cfg.Fleet = a.Fleet
+}
+
+func machineName() string {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "unknown"
+		return "unknown"
 	}
-	a.Fleet = fleet.New(fleet.Config{Board: board, Ledger: a.Ledger, Log: s.Log, Now: cfg.Now,
-		Worker: workerName(host), Host: host, TTL: s.Backends.LeaseTTL})
-	cfg.Fleet = a.Fleet
+	return host
+}
+
+// roster is everybody who fetches; a server alone is one worker.
+func (sv *Service) roster() api.Roster {
+	if f := sv.Fleet; f != nil {
+		list, at := f.Workers()
+		return api.Roster{Self: f.Worker(), Workers: list, At: at, Lease: f.TTL(), Waiting: f.Waiting()}
+	}
+	h := sv.Engine.View().Hosts
+	self := frontier.Worker{ID: sv.name, Host: sv.machine, Started: sv.opened, Hosts: h.Ready + h.Running + h.Waiting + h.Parked, Rate: sv.Engine.Rate()}
+	return api.Roster{Self: sv.name, Workers: []frontier.Worker{self}, At: sv.Engine.Now()}
 }
 
 // workerName is new at each start: what a dead process left behind is not

@@ -135,7 +135,7 @@ func (sv *Service) apiConfig() api.Config {
 			}
 			return x, err
 		},
-		Export: sv.export, Engine: sv.engine, Metrics: sv.metrics.Handler(), Ready: sv.ready,
+		Export: sv.export, Engine: sv.engine, Workers: sv.roster, Metrics: sv.metrics.Handler(), Ready: sv.ready,
 		Observe: sv.metrics.Observe, Dashboard: dashboard.Handler(),
 		Loopback: host == "localhost" || ip != nil && ip.IsLoopback(), Hosts: s.Service.AllowedHosts,
 		MaxBody: int64(s.Service.APIMaxBody), RatePerSecond: s.Service.APIRate, RateBurst: s.Service.APIBurst,
@@ -160,14 +160,7 @@ func (sv *Service) export(ctx context.Context, w io.Writer, format string, crawl
 func (sv *Service) engine() api.Engine {
 	v := sv.Engine.View()
 	ms := float64(v.CommitEWMA.Microseconds()) / 1000
-	e := api.Engine{Workers: sv.settings.Machine.Workers, CommitMS: &ms}
-	for _, l := range v.Layers {
-		e.Layers = append(e.Layers, api.Layer{Name: l.Name, Used: l.Used, Limit: l.Limit})
-	}
-	for _, w := range v.Waiting {
-		e.Waiting = append(e.Waiting, api.WaitReason{Reason: w.Reason, Hosts: int64(w.Hosts), URLs: int64(w.URLs)})
-	}
-	return e
+	return api.Engine{Workers: sv.settings.Machine.Workers, CommitMS: &ms, Layers: api.LayerViews(v.Layers), Waiting: api.WaitViews(v.Waiting)}
 }
 
 // ready says whether orders can be taken and carried out.

@@ -43,7 +43,7 @@ func OpenUI(s Settings, listen, version string) (*UI, error) {
 	var k ledger.Key
 	u.key, k = api.NewKey(DefaultTenant, "dashboard of a crawl", []string{ledger.ScopeWrite}, now)
 	c := sv.apiConfig()
-	c.Service, c.Store, c.Fetch = oneCrawl{sv.Jobs}, oneKey{sv.Ledger, k}, nil
+	c.Service, c.Store, c.Fetch, c.OneCrawl = oneCrawl{sv.Jobs}, oneKey{sv.Ledger, k}, nil, true
 	sv.offer(c)
 	return u, nil
 }

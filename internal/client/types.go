@@ -153,6 +153,40 @@ type Schedule struct {
 	Note    *string         `json:"note"`
 }
 
+// Workers are the processes that fetch, and how good the list is.
+type Workers struct {
+	Items   []Worker   `json:"items"`
+	At      *time.Time `json:"at"`
+	Waiting *string    `json:"waiting"`
+	Lease   *float64   `json:"lease_seconds"`
+}
+
+// Worker is one process that fetches.
+type Worker struct {
+	ID          string     `json:"id"`
+	Machine     string     `json:"machine"`
+	Self        bool       `json:"self"`
+	State       string     `json:"state"` // live, waiting, silent
+	Started     *time.Time `json:"started_at"`
+	Heard       *time.Time `json:"heard_at"`
+	Hosts       int        `json:"hosts"`
+	PagesPerSec float64    `json:"pages_per_second"`
+	Waiting     *string    `json:"waiting"`
+}
+
+// Host is one host as a running job sees it.
+type Host struct {
+	Host     string     `json:"host"`
+	State    string     `json:"state"`
+	Queued   int64      `json:"queued"`
+	InFlight int        `json:"in_flight"`
+	GapMS    int64      `json:"gap_ms"`
+	Until    *time.Time `json:"until"`
+	Reason   *string    `json:"reason"`
+	Rate     float64    `json:"requests_per_second"`
+	Worker   *string    `json:"worker"`
+}
+
 // Key is what a caller shows, without its secret.
 type Key struct {
 	ID       string     `json:"id"`

@@ -37,6 +37,7 @@ type Shared struct {
 	Settled  bool  // Pending was true at one instant, and nothing has moved since the look before
 	Parked   int64
 	InHand   int64
+	InFlight int64 // of what is in hand, requests on the wire
 	Retrying int64
 	Spent    int64 // pages taken from the budget
 	Unused   int64 // of those, pages that nobody has used yet
@@ -44,6 +45,7 @@ type Shared struct {
 	Counters ledger.Counters
 	Classes  [6]int64
 	Rate     float64
+	Pictures []Picture // of the other workers
 }
 
 // SetShared brings the supervisor what all workers report.
@@ -146,11 +148,11 @@ type Part struct {
 	Pending   int64 // in groups held here
 	Parked    int64
 	InHand    int64
+	InFlight  int64
 	Retrying  int64
 	Allowance int64
 	Hungry    bool // the allowance is used up and somebody wants more
 	Capped    bool // the crawl has a page budget
-	InFlight  int64
 	Slots     int64 // requests that may be in flight here, if the crawl has a bound
 	SlotRound int64 // the division that they are from
 	SlotsFull bool  // all of them are in use, and something waits
@@ -161,10 +163,10 @@ type Part struct {
 
 // Part looks at it.
 func (r *Run) Part() Part {
-	now := r.e.cfg.Now()
-	p := Part{Pending: r.fc.Pending(), Parked: r.fc.Parked(), InHand: r.fc.Taken() + r.fc.InFlight(), Retrying: r.fc.Retrying(),
+	now, wire := r.e.cfg.Now(), r.fc.InFlight()
+	p := Part{Pending: r.fc.Pending(), Parked: r.fc.Parked(), InHand: r.fc.Taken() + wire, InFlight: wire, Retrying: r.fc.Retrying(),
 		Allowance: r.allowance.Load(), Hungry: r.fc.Spent(), Capped: r.Spec.MaxURLs > 0,
-		InFlight: r.fc.InFlight(), Slots: r.fc.Slots.Limit(), SlotRound: r.slotRound.Load()}
+		Slots: r.fc.Slots.Limit(), SlotRound: r.slotRound.Load()}
 	p.SlotsFull = r.fc.Slots.Full() && p.Pending > r.fc.Taken()
 	r.mu.Lock()
 	defer r.mu.Unlock()

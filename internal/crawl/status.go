@@ -27,8 +27,9 @@ type Status struct {
 	Outcomes        map[outcome.Outcome]int64
 
 	Hosts   HostCounts
-	Busiest []HostStatus // most requests in the last seconds, at most 8
-	Waiting []HostStatus // most waiting URLs, at most 8
+	Busiest []HostStatus // most requests in the last seconds, at most shownHosts
+	Waiting []HostStatus // most waiting URLs, at most shownHosts
+	Waits   []WaitingFor // all of them, by what they wait for
 
 	// ETA is the time left at the pace that politeness allows; zero if
 	// unknown. ETAWhy says what decides it ("a.example: 812 URLs at 1 per 500ms").
@@ -51,26 +52,28 @@ type HostCounts struct {
 	Ready, Running, Waiting, Parked, Idle int
 }
 
-// HostStatus is one host as people see it.
+// HostStatus is one host as people see it. Its names are short where workers
+// send it to each other.
 type HostStatus struct {
-	Host     string
-	State    string // ready, running, waiting, parked, idle
-	Queued   int64
-	InFlight int
-	Cap      int
-	Gap      time.Duration // effective gap between request starts
-	Learned  time.Duration // the learned part of it
-	Until    time.Time     // wake-up time; zero if not waiting for a time
-	Reason   string        // why it waits or is parked, in words
-	Recent   float64       // requests per second lately
-	HTTP429  int64
+	Host     string        `json:"h"`
+	State    string        `json:"s"` // ready, running, waiting, parked, idle
+	Queued   int64         `json:"q,omitempty"`
+	InFlight int           `json:"i,omitempty"`
+	Cap      int           `json:"c"`
+	Gap      time.Duration `json:"g,omitempty"` // effective gap between request starts
+	Learned  time.Duration `json:"l,omitempty"` // the learned part of it
+	Until    time.Time     `json:"u,omitzero"`  // wake-up time; zero if not waiting for a time
+	Reason   string        `json:"r,omitempty"` // why it waits or is parked, in words
+	Recent   float64       `json:"p,omitempty"` // requests per second lately
+	HTTP429  int64         `json:"t,omitempty"`
+	Worker   string        `json:"-"` // who holds it in a fleet; empty for a process alone
 }
 
 // Layer is one concurrency layer of SPEC §8 as a gauge.
 type Layer struct {
-	Name  string
-	Used  int64
-	Limit int64
+	Name  string `json:"-"` // the place says which
+	Used  int64  `json:"u"`
+	Limit int64  `json:"l"`
 }
 
 // PageEvent is what --json prints, one line a page.

@@ -3,8 +3,6 @@ package crawl
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"tiptoe/internal/frontier"
@@ -34,50 +32,53 @@ func (r *rate) sample(now time.Time) {
 	r.pages, r.bytes, r.at = 0, 0, now
 }
 
-// Status takes a picture of the crawl.
+// Status takes a picture of the crawl; in a fleet, the supervisor's is of all
+// that its workers do.
 func (r *Run) Status() Status {
+	p := r.Picture()
 	now := r.e.cfg.Now()
-	snap := r.e.sched.Snapshot(now, 8, r.fc)
-
 	r.mu.Lock()
 	r.rate.sample(now)
 	s := Status{
 		At: now, Crawl: r.ID, Seeds: r.Spec.Seeds, Started: r.started, Elapsed: now.Sub(r.started),
-		Counters: r.crawl.Counters, PagesPerSec: r.rate.perSec, BytesPerSec: r.rate.bps,
-		StatusClasses: r.classes, Outcomes: maps.Clone(r.outcomes),
+		Counters: r.crawl.Counters, PagesPerSec: r.rate.perSec, StatusClasses: r.classes,
 	}
 	r.mu.Unlock()
-
 	s.Queued = r.fc.Pending() - r.fc.Taken()
 	s.InFlight = r.fc.InFlight()
-	s.Uncommitted = r.e.uncommitted.Load()
-	s.Hosts = hostCounts(snap)
-	r.overall(&s)
-	for _, v := range snap.Busiest {
-		s.Busiest = append(s.Busiest, hostStatus(v))
+	parked := r.fc.Parked()
+	if sh := r.shared.Load(); sh != nil {
+		s.Counters, s.StatusClasses, s.PagesPerSec = sh.Counters, sh.Classes, sh.Rate
+		s.Queued, s.InFlight = max(sh.Pending-(sh.InHand-sh.InFlight), 0), sh.InFlight
+		parked = sh.Parked
+		for i := range sh.Pictures {
+			p.add(&sh.Pictures[i])
+		}
 	}
-	for _, v := range snap.Longest {
-		s.Waiting = append(s.Waiting, hostStatus(v))
-	}
-	s.ETA, s.ETAWhy = r.eta(&s, snap)
+	s.Outcomes, s.BytesPerSec, s.Uncommitted = p.Outcomes, p.BytesPerSec, p.Uncommitted
+	s.Hosts, s.Busiest, s.Waiting, s.Waits, s.Layers = p.Counts, p.busiest(), p.longest(), waits(p.Waits), p.Layers
+	s.ETA, s.ETAWhy = r.eta(&s, &p, parked)
 	s.Binding = binding(&s)
 	if f := r.e.cfg.Fleet; f != nil {
 		s.Trouble = f.Waiting()
 		s.Binding = cmp.Or(s.Trouble, s.Binding)
 	}
-	s.Layers = r.e.layers(snap)
 	return s
 }
 
-// overall puts what all workers of a fleet report in place of this one's part.
-func (r *Run) overall(s *Status) {
-	sh := r.shared.Load()
-	if sh == nil {
-		return
+// Rate is how many pages a second this process fetches lately, for all crawls.
+func (e *Engine) Rate() (perSec float64) {
+	for _, r := range e.allRuns() {
+		perSec += r.Part().Rate
 	}
-	s.Counters, s.StatusClasses, s.PagesPerSec = sh.Counters, sh.Classes, sh.Rate
-	s.Queued, s.InFlight = max(sh.Pending-sh.InHand, 0), sh.InHand
+	return perSec
 }
+
+// Layers of which a fleet has no sum.
+const (
+	layerBusiest = "in flight on the busiest host"
+	layerCommit  = "commit ms"
+)
 
 // layers are the machine's, whoever uses them [SPEC §8].
 func (e *Engine) layers(snap frontier.Snapshot) []Layer {
@@ -85,7 +86,7 @@ func (e *Engine) layers(snap frontier.Snapshot) []Layer {
 	robotsUsed, robotsLimit := e.sched.RobotsInFlight()
 	return []Layer{
 		{"workers", int64(used), int64(limit)},
-		{"in flight on the busiest host", int64(snap.MostInFlight), int64(max(snap.CapThere, 1))},
+		{layerBusiest, int64(snap.MostInFlight), int64(max(snap.CapThere, 1))},
 		{"frontier in memory", int64(snap.Memory), int64(max(e.cfg.MemoryURLs, 1))},
 		{"hosts waiting for their pace", int64(snap.Waits["pace"].Hosts), int64(max(snap.Hosts(), 1))},
 		{"hosts held by the breaker or parked", int64(snap.Waits["block"].Hosts + snap.Waits["parked"].Hosts), int64(max(snap.Hosts(), 1))},
@@ -94,7 +95,7 @@ func (e *Engine) layers(snap frontier.Snapshot) []Layer {
 		{"robots fetches", robotsUsed, robotsLimit},
 		gauge("bytes of large bodies", e.cfg.Bodies),
 		{"ready hosts", int64(snap.Heap), int64(max(e.cfg.ReadyHosts, 1))},
-		{"commit ms", e.commitEWMA.Load() / 1e6, e.cfg.SlowCommit.Milliseconds()},
+		{layerCommit, e.commitEWMA.Load() / 1e6, e.cfg.SlowCommit.Milliseconds()},
 	}
 }
 
@@ -127,13 +128,9 @@ type WaitingFor struct {
 func (e *Engine) View() EngineView {
 	snap := e.sched.Snapshot(e.cfg.Now(), 1, nil)
 	v := EngineView{
-		Layers: e.layers(snap), Hosts: hostCounts(snap), InFlight: e.sched.InFlight(), Uncommitted: e.uncommitted.Load(),
+		Layers: e.layers(snap), Hosts: hostCounts(snap), Waiting: waits(snap.Waits), InFlight: e.sched.InFlight(), Uncommitted: e.uncommitted.Load(),
 		CommitEWMA: time.Duration(e.commitEWMA.Load()), Counts: e.counts.Read(),
 	}
-	for reason, n := range snap.Waits {
-		v.Waiting = append(v.Waiting, WaitingFor{reason, n.Hosts, n.URLs})
-	}
-	slices.SortFunc(v.Waiting, func(a, b WaitingFor) int { return cmp.Compare(a.Reason, b.Reason) })
 	return v
 }
 
@@ -142,30 +139,25 @@ func hostCounts(snap frontier.Snapshot) HostCounts {
 }
 
 // eta is the longer of what the slowest host owes and what the machine takes.
-func (r *Run) eta(s *Status, snap frontier.Snapshot) (time.Duration, string) {
-	left := s.Queued + s.InFlight - r.fc.Parked()
+func (r *Run) eta(s *Status, p *Picture, parked int64) (time.Duration, string) {
+	left := s.Queued + s.InFlight - parked
 	if r.Spec.MaxURLs > 0 {
 		left = min(left, r.Spec.MaxURLs-s.Processed)
 	}
 	if left <= 0 || s.Elapsed < 3*time.Second {
 		return 0, ""
 	}
-	polite, why := snap.LastFor, ""
-	if polite > 0 {
-		v := snap.Last
-		why = fmt.Sprintf("%s: %d URLs, one every %s", v.Group, v.Waiting, v.Gap.Round(time.Millisecond))
-	}
 	var machine time.Duration
 	if s.PagesPerSec > 0.01 {
 		machine = time.Duration(float64(left) / s.PagesPerSec * float64(time.Second))
 	}
-	if snap.Ready+snap.Running == 0 && snap.Soonest.After(s.At) { // nobody may go on before
-		machine += snap.Soonest.Sub(s.At)
+	if p.Counts.Ready+p.Counts.Running == 0 && p.Soonest.After(s.At) { // nobody may go on before
+		machine += p.Soonest.Sub(s.At)
 	}
-	if r.Spec.MaxURLs > 0 || polite == 0 {
+	if r.Spec.MaxURLs > 0 || p.SlowestFor == 0 {
 		return machine, fmt.Sprintf("%d URLs at %.1f a second", left, s.PagesPerSec)
 	}
-	return polite, why
+	return p.SlowestFor, p.Slowest
 }
 
 // binding says what most of the waiting work waits for.

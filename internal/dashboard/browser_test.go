@@ -48,7 +48,12 @@ func Test_a_person_in_a_browser_can_do_everything_and_a_script_in_a_title_nothin
 	}
 	defer busy.Close()
 	evil := startEvil(t)
-	server := serve(t, append(append(web.Resolve(), busy.Resolve()...), evil.resolve)...)
+	binary := build(t)
+	var args []string
+	for _, r := range append(append(web.Resolve(), busy.Resolve()...), evil.resolve) {
+		args = append(args, "--resolve", r)
+	}
+	server := serve(t, binary, append(args, "--max-pages-per-crawl", "400", "--log-level", "warn")...)
 
 	artifacts := os.Getenv("TIPTOE_ARTIFACTS")
 	if artifacts == "" {
@@ -64,7 +69,8 @@ func Test_a_person_in_a_browser_can_do_everything_and_a_script_in_a_title_nothin
 	}
 	seeds["busy"] = busy.Seeds()[0]
 	input, err := json.Marshal(map[string]any{"base": server.base, "key": server.key, "chromium": chromium,
-		"artifacts": artifacts, "profile": t.TempDir(), "seeds": seeds, "waiting": waiting, "payloads": payloads()})
+		"artifacts": artifacts, "profile": t.TempDir(), "seeds": seeds, "waiting": waiting, "payloads": payloads(),
+		"fleet": serveFleet(t, binary), "crawl": crawlUI(t, binary)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +102,7 @@ func Test_a_person_in_a_browser_can_do_everything_and_a_script_in_a_title_nothin
 	if err != nil {
 		t.Errorf("the visit ended with %v", err)
 	}
-	if chapters < 8 {
+	if chapters < 16 {
 		t.Errorf("only %d chapters were told", chapters)
 	}
 	if n := evil.hits(); n < 60 {
@@ -106,20 +112,22 @@ func Test_a_person_in_a_browser_can_do_everything_and_a_script_in_a_title_nothin
 
 type served struct{ base, key string }
 
-// serve builds and starts tiptoe as a user would, with a web that only it finds.
-func serve(t *testing.T, resolve ...string) served {
+// build builds tiptoe as a user would.
+func build(t *testing.T) (binary string) {
 	t.Helper()
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "tiptoe")
+	binary = filepath.Join(t.TempDir(), "tiptoe")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "tiptoe/cmd/tiptoe").CombinedOutput(); err != nil {
 		t.Fatalf("build tiptoe: %v\n%s", err, out)
 	}
-	args := []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"), "--allow-private", "--log-level", "warn",
-		"--max-pages-per-crawl", "400", "--max-concurrent-crawls", "2", "--crawl-timeout-ms", "600000"}
-	for _, r := range resolve {
-		args = append(args, "--resolve", r)
-	}
-	cmd := exec.Command(binary, args...)
+	return binary
+}
+
+// serve starts a server.
+func serve(t *testing.T, binary string, more ...string) served {
+	t.Helper()
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(t.TempDir(), "data"), "--allow-private",
+		"--max-concurrent-crawls", "2", "--crawl-timeout-ms", "600000"}
+	cmd := exec.Command(binary, append(args, more...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()

@@ -235,17 +235,23 @@ func (m *Manager) chunk(r *crawl.Run) int64 {
 // report tells how this worker's crawls go, and gathers what others tell of
 // those that it supervises.
 func (m *Manager) report(ctx context.Context) error {
-	rate := 0.0
+	now := m.cfg.Now()
+	show := now.Sub(m.shownAt) >= picturesEvery
 	for _, r := range m.runs() {
 		p := r.Part()
-		rate += p.Rate
-		rep := frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker, At: m.cfg.Now(), Parked: p.Parked, InHand: p.InHand, Retrying: p.Retrying,
-			InFlight: p.InFlight, Slots: p.Slots, Round: p.SlotRound, SlotsFull: p.SlotsFull, Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: counters(p.Counters), Classes: p.Classes}
+		rep := frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker, At: m.cfg.Now(), Parked: p.Parked, InHand: p.InHand, InFlight: p.InFlight,
+			Slots: p.Slots, Round: p.SlotRound, SlotsFull: p.SlotsFull,
+			Retrying: p.Retrying, Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: numbers(p.Counters), Classes: p.Classes}
+		if show && m.supervises(r) == nil { // a supervisor sees its own part
+			rep.Picture = numbers(r.Picture())
+		}
 		if err := m.cfg.Board.Report(ctx, rep, reportsLast*m.cfg.Turn+m.cfg.TTL); err != nil {
 			return err
 		}
 	}
-	m.rate.Store(int64(rate * 1000))
+	if show {
+		m.shownAt = now
+	}
 	m.mu.Lock()
 	var mine []*supervision
 	for _, s := range m.supervised {
@@ -253,21 +259,27 @@ func (m *Manager) report(ctx context.Context) error {
 	}
 	m.mu.Unlock()
 	for _, s := range mine {
-		if err := m.gather(ctx, s); err != nil {
+		if err := m.gather(ctx, s, show); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// gather adds up what all workers report of a crawl.
-func (m *Manager) gather(ctx context.Context, s *supervision) error {
+func (m *Manager) supervises(r *crawl.Run) *supervision {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.supervised[r.ID]
+}
+
+// gather adds up what all workers report of a crawl; look: also what they show.
+func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 	at := m.cfg.Now()
 	pending, stable, err := m.cfg.Board.Pending(ctx, frontier.CrawlID(s.run.ID))
 	if err != nil {
 		return err
 	}
-	reports, err := m.cfg.Board.Reports(ctx, s.run.ID)
+	reports, err := m.cfg.Board.Reports(ctx, s.run.ID, look)
 	if err != nil {
 		return err
 	}
@@ -282,9 +294,11 @@ func (m *Manager) gather(ctx context.Context, s *supervision) error {
 		}
 		if r.Worker != m.cfg.Worker {
 			sh.Workers++
+			s.shown(&r, sh)
 		}
 		sh.Parked += r.Parked
 		sh.InHand += r.InHand
+		sh.InFlight += r.InFlight
 		sh.Retrying += r.Retrying
 		sh.Unused += r.Allowance
 		sh.Hungry = sh.Hungry || r.Hungry
@@ -312,6 +326,25 @@ func (m *Manager) gather(ctx context.Context, s *supervision) error {
 	m.mu.Unlock()
 	s.run.SetShared(sh)
 	return nil
+}
+
+// shown adds a worker's last picture; one that cannot be read (of another
+// version) is left out, as nothing but what people see depends on it.
+func (s *supervision) shown(r *frontier.Report, sh *crawl.Shared) {
+	if r.Picture != nil {
+		var p crawl.Picture
+		if err := json.Unmarshal(r.Picture, &p); err != nil {
+			return
+		}
+		p.Of(r.Worker)
+		if s.pictures == nil {
+			s.pictures = make(map[string]crawl.Picture)
+		}
+		s.pictures[r.Worker] = p
+	}
+	if p, ok := s.pictures[r.Worker]; ok {
+		sh.Pictures = append(sh.Pictures, p)
+	}
 }
 
 // listens reports whether a worker is still to be counted: one that has said
@@ -358,10 +391,11 @@ func addUp(a, b *ledger.Counters) {
 	a.Bytes += b.Bytes
 }
 
-func counters(c ledger.Counters) json.RawMessage {
-	b, err := json.Marshal(c)
+// numbers encodes what is only numbers and words, which cannot fail.
+func numbers(v any) []byte {
+	b, err := json.Marshal(v)
 	if err != nil {
-		return nil // numbers only
+		return nil
 	}
 	return b
 }

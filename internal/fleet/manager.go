@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -47,6 +48,9 @@ const (
 	// reportsLast is how long a report stands in turns: a worker that misses
 	// so many is not counted any more.
 	reportsLast = 10
+	// picturesEvery is how often workers show people what their hosts do: less
+	// often than they report, because it is ten times as long.
+	picturesEvery = 2 * time.Second
 )
 
 // Manager is one worker's part in a fleet. It is the engine's crawl.Fleet.
@@ -57,7 +61,7 @@ type Manager struct {
 	bits   uint16
 
 	trouble atomic.Pointer[string]
-	rate    atomic.Int64 // pages a second, in thousandths
+	started time.Time
 
 	mu         sync.Mutex
 	supervised map[int64]*supervision
@@ -66,12 +70,14 @@ type Manager struct {
 	joining    int64                   // being opened just now, by Run's goroutine
 	live       []string
 	workers    []frontier.Worker
+	readAt     time.Time // when workers was read; zero before the first heartbeat
 	wake       chan struct{}
 
 	// Of Run's goroutine.
 	news    bool // the store has something for Renew or Acquire
 	renewed time.Time
 	beatAt  time.Time
+	shownAt time.Time // when pictures were last sent and gathered
 	failing bool
 }
 
@@ -82,6 +88,8 @@ type supervision struct {
 	last  *crawl.Shared
 	heard map[string]heard // by worker
 	slots division         // of its requests in flight, if they are bounded
+
+	pictures map[string]crawl.Picture // of the others, by worker
 }
 
 // heard is when a worker's report last said something new.
@@ -106,7 +114,7 @@ func New(cfg Config) *Manager {
 	}
 	h := fnv.New32a()
 	h.Write([]byte(cfg.Worker))
-	return &Manager{cfg: cfg, log: cfg.Log, bits: uint16(h.Sum32()), supervised: make(map[int64]*supervision),
+	return &Manager{cfg: cfg, log: cfg.Log, started: cfg.Now(), bits: uint16(h.Sum32()), supervised: make(map[int64]*supervision),
 		joined: make(map[int64]*crawl.Run), taking: make(map[int64]chan struct{}), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
 }
 
@@ -142,12 +150,30 @@ func (m *Manager) Waiting() string {
 	return ""
 }
 
-// Workers lists who is there, as of the last heartbeat.
-func (m *Manager) Workers() []frontier.Worker {
+// Workers lists who is there. Of this process it knows how it is now, of the
+// others how they were at their last heartbeats, as the store had them at the
+// time that is returned: zero if it was never asked.
+func (m *Manager) Workers() (list []frontier.Worker, at time.Time) {
+	self := m.self()
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.workers)
+	list, at = slices.Clone(m.workers), m.readAt
+	m.mu.Unlock()
+	i, known := slices.BinarySearchFunc(list, self.ID, func(w frontier.Worker, id string) int { return cmp.Compare(w.ID, id) })
+	if known {
+		list[i] = self
+		return list, at
+	}
+	return slices.Insert(list, i, self), at
 }
+
+// self is this process as others see it.
+func (m *Manager) self() frontier.Worker {
+	held, _ := m.engine.Scheduler().Leased()
+	return frontier.Worker{ID: m.cfg.Worker, Host: m.cfg.Host, Started: m.started, Hosts: held, Rate: m.engine.Rate(), Waiting: m.Waiting()}
+}
+
+// TTL is how long leases last, and how long a silent worker stays in the list.
+func (m *Manager) TTL() time.Duration { return m.cfg.TTL }
 
 func (m *Manager) poke() {
 	select {
@@ -228,9 +254,7 @@ func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
 	if !m.beatAt.IsZero() && now.Sub(m.beatAt) < m.cfg.TTL/10 {
 		return nil
 	}
-	held, _ := m.engine.Scheduler().Leased()
-	live, err := m.cfg.Board.Heartbeat(ctx, frontier.Worker{ID: m.cfg.Worker, Host: m.cfg.Host, Started: m.started(now), Hosts: held,
-		Rate: float64(m.rate.Load()) / 1000, Waiting: m.Waiting()}, m.cfg.TTL)
+	live, err := m.cfg.Board.Heartbeat(ctx, m.self(), m.cfg.TTL)
 	if err != nil {
 		return err
 	}
@@ -243,20 +267,9 @@ func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
 	}
 	slices.Sort(names)
 	m.mu.Lock()
-	m.workers, m.live = live, names
+	m.workers, m.live, m.readAt = live, names, now
 	m.mu.Unlock()
 	return nil
-}
-
-func (m *Manager) started(now time.Time) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, w := range m.workers {
-		if w.ID == m.cfg.Worker {
-			return w.Started
-		}
-	}
-	return now
 }
 
 func (m *Manager) prefers(group string) bool {

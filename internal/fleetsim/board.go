@@ -13,8 +13,12 @@ import (
 // Heartbeat implements frontier.Leases.
 func (m *Member) Heartbeat(_ context.Context, w frontier.Worker, ttl time.Duration) (live []frontier.Worker, err error) {
 	err = m.call("heartbeat", func() {
-		m.s.workers[w.ID] = expiring[frontier.Worker]{w, m.s.now().Add(ttl)}
+		now := m.s.now()
+		m.s.workers[w.ID], m.s.beats[w.ID] = expiring[frontier.Worker]{w, now.Add(ttl)}, now
 		live = alive(m.s, m.s.workers)
+		for i := range live {
+			live[i].Silent = now.Sub(m.s.beats[live[i].ID])
+		}
 	})
 	slices.SortFunc(live, func(a, b frontier.Worker) int { return cmp.Compare(a.ID, b.ID) })
 	return live, err
@@ -221,12 +225,15 @@ func (m *Member) Recount(_ context.Context, crawl int64, expected, spent int64) 
 // Report implements frontier.Board.
 func (m *Member) Report(_ context.Context, r frontier.Report, ttl time.Duration) error {
 	return m.call("report", func() {
+		if r.Picture == nil {
+			r.Picture = m.s.reports[reportKey{r.Crawl, r.Worker}].value.Picture
+		}
 		m.s.reports[reportKey{r.Crawl, r.Worker}] = expiring[frontier.Report]{r, m.s.now().Add(ttl)}
 	})
 }
 
 // Reports implements frontier.Board.
-func (m *Member) Reports(_ context.Context, crawl int64) (list []frontier.Report, err error) {
+func (m *Member) Reports(_ context.Context, crawl int64, _ bool) (list []frontier.Report, err error) {
 	err = m.call("reports", func() { list = alive(m.s, m.s.reports) })
 	list = slices.DeleteFunc(list, func(r frontier.Report) bool { return r.Crawl != crawl })
 	slices.SortFunc(list, func(a, b frontier.Report) int { return cmp.Compare(a.Worker, b.Worker) })

@@ -51,6 +51,23 @@ func (f *fleet) whole(s *server, id string, pace time.Duration) {
 	f.arrivals(pace)
 }
 
+// freezeRedis stops it without a word, until awake or the end of the test.
+func (f *fleet) freezeRedis() (awake func()) {
+	f.t.Helper()
+	info, err := f.redis.Do("INFO", "server")
+	m := redisPid.FindStringSubmatch(info)
+	if err != nil || m == nil {
+		f.t.Fatalf("redis does not say its process: %v", err)
+	}
+	pid, _ := strconv.Atoi(m[1]) // the pattern lets nothing else pass
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		f.t.Fatal(err)
+	}
+	awake = func() { _ = syscall.Kill(pid, syscall.SIGCONT) } // it may be gone with the test
+	f.t.Cleanup(awake)
+	return awake
+}
+
 var redisPid = regexp.MustCompile(`process_id:(\d+)`)
 
 func Test_without_redis_nothing_is_fetched_once_leases_could_have_expired_and_the_status_says_why(t *testing.T) {
@@ -64,17 +81,7 @@ func Test_without_redis_nothing_is_fetched_once_leases_could_have_expired_and_th
 	f.work("--workers", "1024")
 	j := f.order(s, fields{"delay_ms": pace.Milliseconds()})
 	f.served(40, time.Minute)
-	info, err := f.redis.Do("INFO", "server")
-	m := redisPid.FindStringSubmatch(info)
-	if err != nil || m == nil {
-		t.Fatalf("redis does not say its process: %v", err)
-	}
-	pid, _ := strconv.Atoi(m[1]) // the pattern lets nothing else pass
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	awake := func() { _ = syscall.Kill(pid, syscall.SIGCONT) } // it may be gone with the test
-	t.Cleanup(awake)
+	awake := f.freezeRedis()
 
 	// No renewal was sent after this moment, so by now everybody has stopped.
 	time.Sleep(leaseTTL)

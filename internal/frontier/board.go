@@ -34,9 +34,10 @@ type Board interface {
 	Recount(ctx context.Context, crawl int64, expected, spent int64) error
 
 	// Report tells how a crawl goes at one worker; it is forgotten after ttl.
-	// A ttl of 0 removes it.
+	// A ttl of 0 removes it. A report without a picture leaves the last one
+	// standing; pictures are larger, so they are read only if they are wanted.
 	Report(ctx context.Context, r Report, ttl time.Duration) error
-	Reports(ctx context.Context, crawl int64) ([]Report, error)
+	Reports(ctx context.Context, crawl int64, pictures bool) ([]Report, error)
 }
 
 // Announced is a crawl as the board shows it.
@@ -62,15 +63,16 @@ type Report struct {
 	Hosts     int             `json:"hosts"`               // with work of the crawl, held by the worker
 	Parked    int64           `json:"parked,omitempty"`    // URLs of parked hosts
 	InHand    int64           `json:"in_hand,omitempty"`   // URLs and requests that somebody works on
+	InFlight  int64           `json:"in_flight,omitempty"` // of those, requests on the wire
 	Retrying  int64           `json:"retrying,omitempty"`  // URLs that wait for another try
 	Allowance int64           `json:"allowance,omitempty"` // pages taken from the budget and not used
 	Hungry    bool            `json:"hungry,omitempty"`    // wants more pages than it has
 	Left      bool            `json:"left,omitempty"`      // has stopped working for the crawl
 	Rate      float64         `json:"rate,omitempty"`
-	InFlight  int64           `json:"in_flight,omitempty"`
 	Slots     int64           `json:"slots,omitempty"`      // that the worker goes by
 	Round     int64           `json:"round,omitempty"`      // the division that they are from
 	SlotsFull bool            `json:"slots_full,omitempty"` // wants more of them
 	Counters  json.RawMessage `json:"counters"`             // of this worker, since it joined; the store does not look into it
 	Classes   [6]int64        `json:"classes"`
+	Picture   []byte          `json:"-"` // what people see of it; the store does not look into it
 }

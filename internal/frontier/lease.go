@@ -25,6 +25,10 @@ type Worker struct {
 	Hosts   int       `json:"hosts"`   // groups it holds
 	Rate    float64   `json:"rate"`    // pages a second, lately
 	Waiting string    `json:"waiting"` // why it fetches nothing; empty while it does
+
+	// Silent is how long ago its last heartbeat was, by the store's clock,
+	// when the list was read.
+	Silent time.Duration `json:"silent_ns,omitempty"`
 }
 
 // Leases is what a store shared by many workers offers beside Store. It is

@@ -42,3 +42,6 @@ export function can(scope: 'write' | 'operator'): boolean {
   const has = me.get()?.key.scopes ?? []
   return has.includes('operator') || has.includes(scope)
 }
+
+/** Whether this key may order here at all: the dashboard of a crawl on the command line takes no orders and makes no keys. */
+export const canOrder = () => can('write') && me.get()?.orders !== false

@@ -7,9 +7,9 @@ import { Empty, In, Text, Until } from '../ui/basics'
 import { Table, Wait, type Column } from '../ui/table'
 import { ended, type Host, type Job, type List, type Live } from '../types'
 
-const columns: Column<Host>[] = [
+const columns = (fleet: boolean): Column<Host>[] => [
   { head: 'State', cell: (h) => <Badge of={h.state} /> },
-  { head: 'Host', main: true, cell: (h) => <><span class="url"><Text>{h.host}</Text></span>{h.reason && <div class="small"><Text>{h.reason}</Text></div>}</> },
+  { head: 'Host', main: true, cell: (h) => <><span class="url"><Text>{h.host}</Text></span>{h.reason && <div class="small"><Text>{h.reason}</Text></div>}{fleet && h.worker && <div class="small muted">held by <span class="holder"><Text>{h.worker}</Text></span></div>}</> },
   { head: 'Wakes up', cell: (h) => <Until at={h.until} /> },
   { head: 'Pace', num: true, cell: (h) => (h.gap_ms != null ? <>{span(h.gap_ms)}{!!h.learned_ms && <div class="small muted">learned {span(h.learned_ms)}</div>}</> : '–') },
   { head: 'In flight', num: true, cell: (h) => <>{count(h.in_flight)}<span class="muted"> / {count(h.cap)}</span></> },
@@ -25,7 +25,7 @@ export function Hosts({ api, job, live }: { api: string; job: Job; live?: Live }
       {(d) => (d.items?.length
         ? <>
             {live?.binding && <p><Text>{live.binding}</Text></p>}
-            <Table caption="Hosts of this job" columns={columns} rows={d.items} id={(h) => h.host} />
+            <Table caption="Hosts of this job" columns={columns(new Set(d.items.map((h) => h.worker)).size > 1)} rows={d.items} id={(h) => h.host} />
           </>
         : ended(job.status)
           ? <Empty title="The job has ended, so no host is busy or waits."><p>What was learned about each host is kept: see <In href={'/domains?job=' + encodeURIComponent(job.id)}>domain knowledge</In>.</p></Empty>

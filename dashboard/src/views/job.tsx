@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { call, download } from '../lib/api'
 import { useFeed } from '../lib/feed'
 import { go } from '../lib/router'
-import { can } from '../lib/session'
+import { can, canOrder } from '../lib/session'
 import { ordinal } from '../lib/text'
 import { Badge } from '../ui/badge'
 import { In, Loading, ProblemBox, say, sayProblem, Text, Title, When } from '../ui/basics'
@@ -97,10 +97,10 @@ function Controls({ job, api, done }: { job: Job; api: string; done: () => void 
   return (
     <>
       {(s === 'running' || s === 'queued') && <button type="button" disabled={busy} onClick={act('pause', 'The job is paused.')}>Pause</button>}
-      {s === 'paused' && <button type="button" class="primary" disabled={busy} onClick={act('resume', 'The job goes on.')}>Resume</button>}
+      {s === 'paused' && canOrder() && <button type="button" class="primary" disabled={busy} onClick={act('resume', 'The job goes on.')}>Resume</button>}
       {!ended(s) && <button type="button" class="danger" disabled={busy} onClick={cancel}>Cancel</button>}
-      {ended(s) && <button type="button" class="danger" disabled={busy} onClick={remove}>Delete</button>}
-      {ended(s) && job.urls?.[0] && <In class="button" href={'/jobs/new?url=' + encodeURIComponent(job.urls.join('\n'))}>Run again…</In>}
+      {ended(s) && canOrder() && <button type="button" class="danger" disabled={busy} onClick={remove}>Delete</button>}
+      {ended(s) && canOrder() && job.urls?.[0] && <In class="button" href={'/jobs/new?url=' + encodeURIComponent(job.urls.join('\n'))}>Run again…</In>}
     </>
   )
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { withQuery } from '../lib/api'
 import { useList } from '../lib/resource'
 import { go } from '../lib/router'
-import { can } from '../lib/session'
+import { can, canOrder } from '../lib/session'
 import { count, many, ordinal, rate } from '../lib/text'
 import { span } from '../lib/time'
 import { Badge } from '../ui/badge'
@@ -16,6 +16,9 @@ const statuses: [string, string][] = [
   ['', 'All'], ['queued,running,paused', 'Not ended'], ['completed,partial,failed,cancelled', 'Ended'],
   ['queued', 'Queued'], ['running', 'Running'], ['paused', 'Paused'], ['completed', 'Completed'], ['partial', 'Partial'], ['failed', 'Failed'], ['cancelled', 'Cancelled'],
 ]
+
+// Single pages are listed only when they are asked for.
+const types: [string, string][] = [['', 'All'], ['crawl', 'Crawl'], ['warm', 'Warm'], ['command', 'Command'], ['fetch', 'Single pages']]
 
 export const jobName = (j: Job) => j.label || j.urls?.[0] || j.id
 
@@ -41,10 +44,10 @@ export function Jobs({ query }: { query: URLSearchParams }) {
   ]
   return (
     <>
-      <Title text="Jobs">{can('write') && <In class="button primary" href="/jobs/new">New job</In>}</Title>
+      <Title text="Jobs">{canOrder() && <In class="button primary" href="/jobs/new">New job</In>}</Title>
       <form class="filters" role="search" onSubmit={(e) => e.preventDefault()}>
         <Field label="Status">{(p) => <Select {...p} value={filter.status} options={statuses} onValue={(status) => choose({ status })} />}</Field>
-        <Field label="Type">{(p) => <Select {...p} value={filter.type} options={[['', 'All'], ['crawl', 'Crawl'], ['warm', 'Warm']]} onValue={(t) => choose({ type: t })} />}</Field>
+        <Field label="Type">{(p) => <Select {...p} value={filter.type} options={types} onValue={(t) => choose({ type: t })} />}</Field>
         {can('operator') && <Field label="Tenant">{(p) => <Select {...p} value={filter.tenant} options={[['', 'Own'], ['*', 'All']]} onValue={(tenant) => choose({ tenant })} />}</Field>}
         <Field label="Search" class="grow">{(p) => <input {...p} type="search" value={typed} placeholder="Part of a URL, or an id" onInput={(e) => type(e.currentTarget.value)} />}</Field>
         {filter.schedule && <p class="chip">Of schedule <Text>{filter.schedule}</Text> <button type="button" class="link" onClick={() => choose({ schedule: '' })}>Show all</button></p>}
@@ -54,7 +57,7 @@ export function Jobs({ query }: { query: URLSearchParams }) {
           ? <Empty title="No job fits these filters."><p><In href="/jobs">Show all jobs</In></p></Empty>
           : <Empty title="No jobs yet.">
               <p>A job is one crawl: give it an address, and it reads robots.txt, follows links within its scope, and keeps the reason for every decision.</p>
-              {can('write') ? <p><In class="button primary" href="/jobs/new">Start the first one</In></p> : <p>This key can only read; a key with the scope “write” can start one.</p>}
+              {canOrder() ? <p><In class="button primary" href="/jobs/new">Start the first one</In></p> : <p>This key can only read; a key with the scope “write” can start one.</p>}
             </Empty>
       } />
     </>

@@ -3,7 +3,7 @@
 import { useRef, useState } from 'preact/hooks'
 import { call, Problem } from '../lib/api'
 import { useWhole } from '../lib/resource'
-import { can, me } from '../lib/session'
+import { can, canOrder, me } from '../lib/session'
 import { plain } from '../lib/text'
 import { Badge } from '../ui/badge'
 import { Empty, Field, ProblemBox, say, sayProblem, Select, Text, Title, When } from '../ui/basics'
@@ -39,12 +39,12 @@ export function KeyTable({ path }: { path: string }) {
     { head: 'May', cell: (k) => k.scopes.join(', ') },
     { head: 'Made', cell: (k) => <When at={k.created_at} /> },
     { head: 'Last used', cell: (k) => <When at={k.last_used_at} none="never" /> },
-    ...(can('write') ? [{ head: 'Actions', cell: (k: Key) => (k.revoked_at ? '–' : <button type="button" class="quiet danger" aria-label={'Revoke ' + plain(k.name || k.id)} onClick={() => revoke(k)}>Revoke</button>) }] : []),
+    ...(canOrder() ? [{ head: 'Actions', cell: (k: Key) => (k.revoked_at ? '–' : <button type="button" class="quiet danger" aria-label={'Revoke ' + plain(k.name || k.id)} onClick={() => revoke(k)}>Revoke</button>) }] : []),
   ]
   return (
     <>
       {secret && <Once label="The new key" text={secret} done={() => show('')} />}
-      {can('write') && <NewKey path={path} made={(s) => (show(s), list.reload())} />}
+      {canOrder() && <NewKey path={path} made={(s) => (show(s), list.reload())} />}
       <ListTable list={list} caption="Keys" columns={columns} id={(k) => k.id} empty={<Empty title="No keys." />} />
     </>
   )

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { call, Problem } from '../lib/api'
 import { go } from '../lib/router'
-import { can } from '../lib/session'
+import { can, canOrder } from '../lib/session'
 import { Empty, Field, ProblemBox, say, Select, Title } from '../ui/basics'
 import { PreviewBox } from './preview'
 import type { Job, JobRequest, Preview, Schedule } from '../types'
@@ -57,6 +57,7 @@ export function NewJob({ query }: { query: URLSearchParams }) {
     name.current = newName()
   }
   const text = (k: keyof Form) => ({ value: form[k], onInput: (e: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) => change(k)(e.currentTarget.value) })
+  if (can('write') && !canOrder()) return <><Title text="New job" /><Empty title="This is the dashboard of one crawl."><p>It takes no orders; tiptoe serve does.</p></Empty></>
   if (!can('write')) return <><Title text="New job" /><Empty title="This key can only read."><p>Sign in with a key that has the scope “write” to start jobs.</p></Empty></>
 
   const submit = async (e: Event) => {

@@ -1,7 +1,7 @@
 // Orders that repeat.
 import { call } from '../lib/api'
 import { useWhole } from '../lib/resource'
-import { can } from '../lib/session'
+import { canOrder } from '../lib/session'
 import { count, many } from '../lib/text'
 import { Badge } from '../ui/badge'
 import { Empty, In, say, sayProblem, Text, Title, Until, When } from '../ui/basics'
@@ -30,18 +30,18 @@ export function Schedules() {
     { head: 'Actions', cell: (s) => (
       <div class="row">
         <In class="button quiet" href={'/jobs?schedule=' + encodeURIComponent(s.id)} aria-label={'Jobs of ' + name(s)}>Jobs</In>
-        {can('write') && <button type="button" class="quiet" aria-label={(s.enabled ? 'Disable ' : 'Enable ') + name(s)} onClick={() => enable(s, !s.enabled)}>{s.enabled ? 'Disable' : 'Enable'}</button>}
-        {can('write') && <button type="button" class="quiet danger" aria-label={'Delete ' + name(s)} onClick={() => remove(s)}>Delete</button>}
+        {canOrder() && <button type="button" class="quiet" aria-label={(s.enabled ? 'Disable ' : 'Enable ') + name(s)} onClick={() => enable(s, !s.enabled)}>{s.enabled ? 'Disable' : 'Enable'}</button>}
+        {canOrder() && <button type="button" class="quiet danger" aria-label={'Delete ' + name(s)} onClick={() => remove(s)}>Delete</button>}
       </div>
     ) },
   ]
   return (
     <>
-      <Title text="Schedules">{can('write') && <In class="button primary" href="/jobs/new?repeat=24h">New schedule</In>}</Title>
+      <Title text="Schedules">{canOrder() && <In class="button primary" href="/jobs/new?repeat=24h">New schedule</In>}</Title>
       <ListTable list={list} caption="Schedules" columns={columns} id={(s) => s.id} empty={
         <Empty title="No schedules.">
           <p>A schedule orders the same job again and again: every 6, 12, 24 or 48 hours, or by a cron rule in UTC. It is skipped while its last job still runs.</p>
-          {can('write') && <p><In class="button primary" href="/jobs/new?repeat=24h">Set one</In></p>}
+          {canOrder() && <p><In class="button primary" href="/jobs/new?repeat=24h">Set one</In></p>}
         </Empty>
       } />
     </>

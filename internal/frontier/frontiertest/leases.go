@@ -408,11 +408,18 @@ var leaseChecks = []struct {
 		a, b := f.start("a"), f.start("b")
 		wa := frontier.Worker{ID: "a", Host: "one", Started: time.Unix(1_700_000_000, 0).UTC(), Hosts: 7, Rate: 12.5}
 		wb := frontier.Worker{ID: "b", Host: "two", Waiting: "no work"}
+		silent := map[string]time.Duration{}
 		beat := func(m *member, w frontier.Worker, ttl time.Duration, want ...frontier.Worker) {
 			f.Helper()
 			live, err := m.Heartbeat(ctx, w, ttl)
 			if err != nil {
 				f.Fatal(err)
+			}
+			for i := range live {
+				if live[i].Silent != 0 && live[i].ID == w.ID {
+					f.Fatalf("%s is said to be silent for %s", w.ID, live[i].Silent)
+				}
+				silent[live[i].ID], live[i].Silent = live[i].Silent, 0
 			}
 			f.same("the living", live, want)
 		}
@@ -422,7 +429,11 @@ var leaseChecks = []struct {
 		beat(a, wa, long, wa, wb)
 		f.pass(short)
 		beat(a, wa, long, wa)
+		f.pass(short)
 		beat(b, wb, long, wa, wb)
+		if got := silent["a"]; got < short || got > short+long {
+			f.Fatalf("a is said to be silent for %s, not for the %s since its heartbeat", got, short)
+		}
 		beat(b, wb, 0, wa)
 	}},
 	{"pending counts over all members and knows when it can be trusted", func(f *fleet) {

@@ -181,23 +181,41 @@ func (s *Store) Report(ctx context.Context, r frontier.Report, ttl time.Duration
 	if err != nil {
 		return err
 	}
-	if _, err = s.one(ctx, boardShard, scriptReport, strconv.FormatInt(r.Crawl, 10), r.Worker, string(text), millis(ttl)); err != nil {
+	if _, err = s.one(ctx, boardShard, scriptReport, strconv.FormatInt(r.Crawl, 10), r.Worker, string(text), string(r.Picture), millis(ttl)); err != nil {
 		return fmt.Errorf("report about crawl %d: %w", r.Crawl, err)
 	}
 	return nil
 }
 
 // Reports implements frontier.Board.
-func (s *Store) Reports(ctx context.Context, crawl int64) ([]frontier.Report, error) {
-	r, err := s.one(ctx, boardShard, scriptReports, strconv.FormatInt(crawl, 10))
+func (s *Store) Reports(ctx context.Context, crawl int64, pictures bool) ([]frontier.Report, error) {
+	wanted := "0"
+	if pictures {
+		wanted = "1"
+	}
+	r, err := s.one(ctx, boardShard, scriptReports, strconv.FormatInt(crawl, 10), wanted)
 	if err != nil {
 		return nil, fmt.Errorf("read reports about crawl %d: %w", crawl, err)
 	}
-	texts, err := r.AsStrSlice()
+	parts, err := r.ToArray()
+	if err != nil || len(parts) != 2 {
+		return nil, s.strange("reports", err)
+	}
+	texts, err := parts[0].AsStrSlice()
 	if err != nil {
 		return nil, s.strange("reports", err)
 	}
-	return decodeAll[frontier.Report](s, texts)
+	seen, err := parts[1].AsStrMap()
+	if err != nil {
+		return nil, s.strange("reports", err)
+	}
+	list, err := decodeAll[frontier.Report](s, texts)
+	for i := range list {
+		if p, ok := seen[list[i].Worker]; ok {
+			list[i].Picture = []byte(p)
+		}
+	}
+	return list, err
 }
 
 func decodeAll[T any](s *Store, texts []string) ([]T, error) {

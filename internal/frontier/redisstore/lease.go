@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -148,9 +149,15 @@ func (s *Store) Heartbeat(ctx context.Context, w frontier.Worker, ttl time.Durat
 	}
 	live := make([]frontier.Worker, len(list))
 	for i := range list {
-		if err := json.Unmarshal([]byte(list[i]), &live[i]); err != nil {
+		ms, text, _ := strings.Cut(list[i], " ")
+		silent, err := strconv.ParseInt(ms, 10, 64)
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &live[i])
+		}
+		if err != nil {
 			return nil, s.strange("heartbeat", err)
 		}
+		live[i].Silent = time.Duration(silent) * time.Millisecond
 	}
 	slices.SortFunc(live, func(a, b frontier.Worker) int { return cmp.Compare(a.ID, b.ID) })
 	return live, nil

@@ -4,7 +4,7 @@ if text == '' then
 	call('HDEL', B .. ':crawls', id)
 	call('HDEL', B .. ':cap', id)
 	call('HDEL', B .. ':spent', id)
-	call('DEL', B .. ':r:' .. id, B .. ':rx:' .. id)
+	call('DEL', B .. ':r:' .. id, B .. ':rx:' .. id, B .. ':rp:' .. id)
 else
 	call('HSET', B .. ':crawls', id, text)
 	call('HSET', B .. ':cap', id, cap)

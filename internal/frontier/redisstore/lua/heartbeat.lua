@@ -1,8 +1,8 @@
 -- The list of workers: enters or removes one, forgets those that fell silent,
--- returns the others.
+-- returns the others, each behind the milliseconds since its last heartbeat.
 local id, text, ttl = take(), take(), num()
 if ttl > 0 then
-	call('HSET', B .. ':w', id, text)
+	call('HSET', B .. ':w', id, now .. ' ' .. text)
 	call('ZADD', B .. ':b', now + ttl, id)
 else
 	call('ZADD', B .. ':b', 0, id)
@@ -11,4 +11,9 @@ for _, dead in ipairs(call('ZRANGEBYSCORE', B .. ':b', '-inf', now)) do
 	call('HDEL', B .. ':w', dead)
 	call('ZREM', B .. ':b', dead)
 end
-return call('HVALS', B .. ':w')
+local list = call('HVALS', B .. ':w')
+for i, w in ipairs(list) do
+	local beat, said = string.match(w, '^(%d+) (.*)$')
+	list[i] = (now - beat) .. ' ' .. said
+end
+return list

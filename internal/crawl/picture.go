@@ -1,0 +1,139 @@
+package crawl
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/outcome"
+)
+
+// Picture is one process's part of a crawl as people see it. A process alone
+// has the whole of it. In a fleet each worker sends its own to the supervisor,
+// which adds them up, so it is small: counts, and the shownHosts that matter
+// most by work and by queue. The largest of all workers are among those.
+type Picture struct {
+	Counts      HostCounts                `json:"n"`
+	Hosts       []HostStatus              `json:"h"`
+	Waits       map[string]frontier.Waits `json:"w"` // by what they wait for
+	Layers      []Layer                   `json:"l"` // in the order of Engine.layers
+	Outcomes    map[outcome.Outcome]int64 `json:"o"`
+	Uncommitted int64                     `json:"u,omitempty"`
+	BytesPerSec float64                   `json:"b,omitempty"`
+
+	Slowest    string        `json:"s,omitempty"` // the host whose queue will take longest, in words
+	SlowestFor time.Duration `json:"f,omitempty"`
+	Soonest    time.Time     `json:"t,omitzero"` // when the first waiting host is due
+}
+
+// shownHosts bounds each list of hosts in a picture and in a status.
+const shownHosts = 16
+
+// Picture takes one of this process's part.
+func (r *Run) Picture() Picture {
+	now := r.e.cfg.Now()
+	snap := r.e.sched.Snapshot(now, shownHosts, r.fc)
+	p := Picture{Counts: hostCounts(snap), Waits: snap.Waits, Layers: r.e.layers(snap), Uncommitted: r.e.uncommitted.Load(),
+		SlowestFor: snap.LastFor, Soonest: snap.Soonest}
+	if v := snap.Last; snap.LastFor > 0 {
+		p.Slowest = fmt.Sprintf("%s: %d URLs, one every %s", v.Group, v.Waiting, v.Gap.Round(time.Millisecond))
+	}
+	worker := ""
+	if r.e.cfg.Fleet != nil {
+		worker = r.e.cfg.Fleet.Worker()
+	}
+	named := make(map[string]bool, 2*shownHosts)
+	for _, v := range slices.Concat(snap.Longest, snap.Busiest) {
+		if !named[v.Group] {
+			named[v.Group] = true
+			h := hostStatus(v)
+			h.Worker = worker
+			p.Hosts = append(p.Hosts, h)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rate.sample(now)
+	p.BytesPerSec, p.Outcomes = r.rate.bps, maps.Clone(r.outcomes)
+	return p
+}
+
+// Of says whose picture it is.
+func (p *Picture) Of(worker string) {
+	for i := range p.Hosts {
+		p.Hosts[i].Worker = worker
+	}
+}
+
+// add puts another worker's part to this one.
+func (p *Picture) add(o *Picture) {
+	p.Counts.Ready += o.Counts.Ready
+	p.Counts.Running += o.Counts.Running
+	p.Counts.Waiting += o.Counts.Waiting
+	p.Counts.Parked += o.Counts.Parked
+	p.Counts.Idle += o.Counts.Idle
+	p.Hosts = append(p.Hosts, o.Hosts...)
+	for reason, n := range o.Waits {
+		sum := p.Waits[reason]
+		p.Waits[reason] = frontier.Waits{Hosts: sum.Hosts + n.Hosts, URLs: sum.URLs + n.URLs}
+	}
+	for i := range p.Layers {
+		if len(o.Layers) == len(p.Layers) { // another version may have others
+			p.Layers[i].add(o.Layers[i])
+		}
+	}
+	for what, n := range o.Outcomes {
+		p.Outcomes[what] += n
+	}
+	p.Uncommitted += o.Uncommitted
+	p.BytesPerSec += o.BytesPerSec
+	if o.SlowestFor > p.SlowestFor {
+		p.SlowestFor, p.Slowest = o.SlowestFor, o.Slowest
+	}
+	if p.Soonest.IsZero() || !o.Soonest.IsZero() && o.Soonest.Before(p.Soonest) {
+		p.Soonest = o.Soonest
+	}
+}
+
+// add makes one gauge of two machines'. Of what has no sum, a host's requests
+// and a time, it shows the fuller one.
+func (l *Layer) add(o Layer) {
+	if l.Name == layerBusiest || l.Name == layerCommit {
+		if o.Used*l.Limit > l.Used*o.Limit {
+			l.Used, l.Limit = o.Used, o.Limit
+		}
+		return
+	}
+	l.Used, l.Limit = l.Used+o.Used, l.Limit+o.Limit
+}
+
+// busiest are the hosts with most requests lately.
+func (p *Picture) busiest() []HostStatus {
+	return topHosts(p.Hosts, func(h HostStatus) bool { return h.Recent > 0.01 }, func(a, b HostStatus) int { return cmp.Compare(b.Recent, a.Recent) })
+}
+
+// longest are the hosts with most waiting URLs.
+func (p *Picture) longest() []HostStatus {
+	return topHosts(p.Hosts, func(h HostStatus) bool { return h.Queued > 0 }, func(a, b HostStatus) int { return cmp.Compare(b.Queued, a.Queued) })
+}
+
+func topHosts(all []HostStatus, fits func(HostStatus) bool, order func(a, b HostStatus) int) (list []HostStatus) {
+	for _, h := range all {
+		if fits(h) {
+			list = append(list, h)
+		}
+	}
+	slices.SortFunc(list, func(a, b HostStatus) int { return cmp.Or(order(a, b), cmp.Compare(a.Host, b.Host)) })
+	return list[:min(len(list), shownHosts)]
+}
+
+// waits lists what hosts wait for, by name.
+func waits(by map[string]frontier.Waits) (list []WaitingFor) {
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		list = append(list, WaitingFor{reason, by[reason].Hosts, by[reason].URLs})
+	}
+	return list
+}
