@@ -56,11 +56,12 @@ func ReadKnowledge(ctx context.Context, s config.Stores) (_ *Knowledge, err erro
 	}
 	switch {
 	case s.Redis() != "":
-		if k.store, err = readQueue(ctx, s.Queue); err != nil {
-			k.store = nil // not a nil pointer in it
+		store, err := readQueue(ctx, s.Queue)
+		if err != nil {
 			k.Close()
 			return nil, err
 		}
+		k.store = store
 	case !hasFrontier(s.DataDir):
 		k.why = errElsewhere
 	default:
@@ -83,10 +84,15 @@ func readQueue(ctx context.Context, q config.Queue) (*redisstore.Store, error) {
 	return s, nil
 }
 
-// openNotes opens the store that has the notes on hosts.
+// openNotes opens the store that has the notes on hosts. With an error it is
+// nil, not a nil pointer in an interface.
 func openNotes(ctx context.Context, s config.Stores) (frontier.Store, error) {
 	if s.Redis() != "" {
-		return borrow(ctx, s.Queue)
+		b, err := borrow(ctx, s.Queue)
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
 	}
 	if s.DatabaseURL != "" && !hasFrontier(s.DataDir) {
 		return nil, errElsewhere
