@@ -19,7 +19,7 @@ type auditCmd struct {
 	Crawl int64  `help:"Judge only what this crawl took part in; by default all crawls. tiptoe crawls lists them." placeholder:"N" group:"Storage"`
 	JSON  string `help:"Write the whole report as JSON to this file; - is standard output, instead of the table." placeholder:"FILE"`
 	Hosts int    `help:"Hosts in the table; 0 is all. Those with a broken promise come first." default:"40" placeholder:"N"`
-	config.Data
+	config.Results
 }
 
 func (c *auditCmd) Help() string {
@@ -43,19 +43,21 @@ func (c *auditCmd) Run(st *streams) error {
 	if c.Hosts < 0 {
 		return usageErrorf("--hosts: %d is negative; 0 means all", c.Hosts)
 	}
-	dir := c.DataDir
 	if c.Dir != "" {
-		dir = c.Dir
+		if c.DatabaseURL != "" {
+			return usageErrorf("audit reads either a folder or the database of --database-url; leave one of them out")
+		}
+		c.DataDir = c.Dir
 	}
-	l, err := app.OpenLedger(dir)
+	ctx := context.Background()
+	l, err := app.OpenLedger(ctx, c.Results)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	ctx := context.Background()
 	if c.Crawl != 0 {
 		if _, err := l.Crawl(ctx, c.Crawl); errors.Is(err, ledger.ErrNoCrawl) {
-			return noSuchCrawl(c.Crawl, dir)
+			return noSuchCrawl(c.Crawl, c.Results)
 		} else if err != nil {
 			return err
 		}

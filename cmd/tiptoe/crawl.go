@@ -43,10 +43,11 @@ func (c *crawlCmd) Help() string {
   tiptoe crawl staging.example.com --resolve staging.example.com:443:10.1.2.3
   tiptoe crawl https://user:password@intranet.example.com
 
-With --database-url results are in PostgreSQL, in the same tables; with
---redis-url too, every tiptoe worker that has the same two addresses helps.
-Otherwise results are in the data directory: tiptoe pages, tiptoe links, tiptoe export,
-or any SQLite client on tiptoe-data/ledger.db, also while the crawl runs.
+Results are in the data directory: tiptoe pages, tiptoe links, tiptoe export,
+or any SQLite client on tiptoe-data/ledger.db, also while the crawl runs. With
+--database-url they are in PostgreSQL, in the same tables, for the same commands
+with the same flag; with --redis-url too, every tiptoe worker that has the same
+two addresses helps.
 Ctrl+C stops gently; tiptoe resume goes on. Exit codes: 0 complete, 1 error,
 2 usage, 3 partial (a limit or Ctrl+C ended it).`
 }
@@ -180,12 +181,13 @@ func refuseUnfinished(dir string, seeds []string) error {
 	if !app.Exists(dir) {
 		return nil
 	}
-	l, err := app.UpgradeLedger(dir)
+	ctx := context.Background()
+	l, err := app.UpgradeLedger(ctx, config.In(dir))
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	all, err := l.Crawls(context.Background())
+	all, err := l.Crawls(ctx)
 	if err != nil {
 		return err
 	}

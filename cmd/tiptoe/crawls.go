@@ -14,7 +14,7 @@ import (
 
 type crawlsCmd struct {
 	JSON bool `help:"One JSON object a line."`
-	config.Data
+	config.Results
 }
 
 type crawlAnswer struct {
@@ -36,12 +36,13 @@ The number in the first column is what --crawl of other commands takes.`
 }
 
 func (c *crawlsCmd) Run(st *streams) error {
-	l, err := app.OpenLedger(c.DataDir)
+	ctx := context.Background()
+	l, err := app.OpenLedger(ctx, c.Results)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	all, err := l.Crawls(context.Background())
+	all, err := l.Crawls(ctx)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ func (c *domainsCmd) Help() string {
 What was learned outlives the crawl, and half of it is left after each 7 days.
 A host is written as in a URL, with its port if it has one; a group of hosts as
 it is listed: @name, or an address. Nothing can be changed while a crawl runs in
-the data directory.`
+the data directory; in a fleet (--database-url, --redis-url) no host that a
+worker has.`
 }
 
 // domainAnswer is one host for programs. What is not known is null.
@@ -100,18 +101,19 @@ type domainsListCmd struct {
 	Match string `help:"Part of the host; with a *, a pattern for all of it." placeholder:"P" group:"Filters"`
 	All   bool   `help:"Also hosts of which nothing special is known." group:"Filters"`
 	JSON  bool   `help:"One JSON object a line."`
-	config.Data
+	config.Results
 }
 
 func (c *domainsListCmd) Run(st *streams) error {
-	l, err := app.OpenLedger(c.DataDir)
+	ctx := context.Background()
+	l, err := app.OpenLedger(ctx, c.Results)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	now, w := app.Clock()(), bufio.NewWriter(st.out)
 	shown, hidden := 0, 0
-	for d, err := range l.Domains(context.Background(), ledger.DomainFilter{Match: c.Match}) {
+	for d, err := range l.Domains(ctx, ledger.DomainFilter{Match: c.Match}) {
 		if err != nil {
 			return err
 		}
@@ -193,33 +195,27 @@ func waits(a *domainAnswer, now time.Time) string {
 type domainsShowCmd struct {
 	Hosts []string `arg:"" name:"host" help:"Host, or group of hosts."`
 	JSON  bool     `help:"One JSON object a line."`
-	config.Data
+	config.Stores
 }
 
 func (c *domainsShowCmd) Run(st *streams) error {
 	groups, err := groupNames(c.Hosts)
+	if err == nil {
+		err = checkStores(&c.Stores)
+	}
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
-	var find func(group string) (politeness.State, bool, error)
-	remark := ""
-	if k, kerr := app.OpenKnowledge(c.DataDir); kerr == nil {
-		defer k.Close()
-		find = func(group string) (politeness.State, bool, error) { return k.Of(ctx, group) }
-	} else {
-		l, err := app.OpenLedger(c.DataDir)
-		if err != nil {
-			return err
-		}
-		defer l.Close()
-		find = func(group string) (politeness.State, bool, error) { return app.LedgerKnowledge(ctx, l, group) }
-		remark = "A crawl is running here; this is what it wrote down last, a few seconds ago at most."
+	k, err := app.ReadKnowledge(ctx, c.Stores)
+	if err != nil {
+		return err
 	}
+	defer k.Close()
 	now, w := app.Clock()(), bufio.NewWriter(st.out)
 	missing := []string(nil)
 	for i, g := range groups {
-		state, ok, err := find(g)
+		state, ok, err := k.Of(ctx, g)
 		switch {
 		case err != nil:
 			return err
@@ -234,7 +230,7 @@ func (c *domainsShowCmd) Run(st *streams) error {
 			describe(w, g, state, now)
 		}
 	}
-	if remark != "" && !c.JSON && len(missing) < len(groups) {
+	if remark := k.Remark(); remark != "" && !c.JSON && len(missing) < len(groups) {
 		fmt.Fprintf(w, "\n%s\n", remark)
 	}
 	if err := w.Flush(); err != nil {

@@ -18,7 +18,7 @@ import (
 
 type domainsResetCmd struct {
 	Hosts []string `arg:"" name:"host" help:"Host, or group of hosts."`
-	config.Data
+	config.Stores
 }
 
 func (c *domainsResetCmd) Run(st *streams) error {
@@ -26,7 +26,7 @@ func (c *domainsResetCmd) Run(st *streams) error {
 	if err != nil {
 		return err
 	}
-	return changing(c.DataDir, func(ctx context.Context, k *app.Knowledge) error {
+	return changing(c.Stores, func(ctx context.Context, k *app.Knowledge) error {
 		var missing []string
 		for _, g := range groups {
 			known, err := k.Reset(ctx, g)
@@ -51,7 +51,7 @@ type domainsSetCmd struct {
 	Delay *time.Duration `help:"Learned delay between request starts, up to 60s; it is probed and ages like one that was learned." placeholder:"D"`
 	Floor *time.Duration `help:"Shortest delay that probes may try." placeholder:"D"`
 	Block *time.Duration `help:"Leave the host alone for so long, up to 1h; 0 lifts a block." placeholder:"D"`
-	config.Data
+	config.Stores
 }
 
 func (c *domainsSetCmd) Run(st *streams) error {
@@ -66,7 +66,7 @@ func (c *domainsSetCmd) Run(st *streams) error {
 	if err := c.apply(&politeness.State{Learned: politeness.LearnCap}, now); err != nil {
 		return usageError{err} // before anything is opened
 	}
-	return changing(c.DataDir, func(ctx context.Context, k *app.Knowledge) error {
+	return changing(c.Stores, func(ctx context.Context, k *app.Knowledge) error {
 		state, _, err := k.Of(ctx, groups[0])
 		if err != nil {
 			return err
@@ -112,13 +112,28 @@ func (c *domainsSetCmd) apply(state *politeness.State, now time.Time) error {
 }
 
 // changing opens what is known of hosts for a change.
-func changing(dir string, f func(context.Context, *app.Knowledge) error) (err error) {
-	k, err := app.OpenKnowledge(dir)
+func changing(s config.Stores, f func(context.Context, *app.Knowledge) error) (err error) {
+	if err := checkStores(&s); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	k, err := app.OpenKnowledge(ctx, s)
+	if err != nil && s.DatabaseURL == "" {
+		return fmt.Errorf("%w\n  Nothing was changed. If a crawl is running in %s, wait for it or stop it first", err, shortPath(s.DataDir))
+	}
 	if err != nil {
-		return fmt.Errorf("%w\n  Nothing was changed. If a crawl is running in %s, wait for it or stop it first", err, shortPath(dir))
+		return err
 	}
 	defer func() { err = errors.Join(err, k.Close()) }()
-	return f(context.Background(), k)
+	return f(ctx, k)
+}
+
+// checkStores looks at addresses before anything is opened.
+func checkStores(s *config.Stores) error {
+	if err := s.Check(); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 // groupNames reads what a person calls a host: a name with or without a port,

@@ -20,7 +20,7 @@ type explainCmd struct {
 	URL   string `arg:"" name:"url" help:"The URL, as found or as typed. A bare host name will do."`
 	Crawl int64  `help:"Which crawl; by default the newest. tiptoe crawls lists them." placeholder:"N" group:"Storage"`
 	JSON  bool   `help:"The whole trail as one JSON object."`
-	config.Data
+	config.Stores
 }
 
 func (c *explainCmd) Help() string {
@@ -34,16 +34,23 @@ which rule of scope and which line of robots.txt decided, every request and
 what it had waited for, and how it ended. For a URL that waits: for what, and
 until when. For one that nobody has named yet: what would happen to it now.
 
-While a crawl runs, it answers for itself; afterwards its data directory does.`
+While a crawl runs, it answers for itself; afterwards its data directory does.
+Of a fleet (--database-url, --redis-url) the stores answer: which worker has the
+host, and when it last wrote down how things stand.`
 }
 
 func (c *explainCmd) Run(st *streams) error {
+	if err := checkStores(&c.Stores); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), explainTimeout)
 	defer cancel()
-	x, err := app.Explain(ctx, c.DataDir, c.URL, c.Crawl)
+	x, err := app.Explain(ctx, c.Stores, c.URL, c.Crawl)
 	switch {
 	case errors.Is(err, ledger.ErrNoCrawl) && c.Crawl != 0:
-		return noSuchCrawl(c.Crawl, c.DataDir)
+		return noSuchCrawl(c.Crawl, c.Results)
+	case errors.Is(err, ledger.ErrNoCrawl):
+		return noCrawl(c.Results)
 	case errors.Is(err, explain.ErrBadURL):
 		return usageError{err}
 	case err != nil:

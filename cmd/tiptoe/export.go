@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tiptoe/internal/app"
 	"tiptoe/internal/config"
 	"tiptoe/internal/export"
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/tui"
 )
@@ -26,7 +26,7 @@ type exportCmd struct {
 	Base   string `help:"Sitemaps: URL of the folder that they will be served from; by default the root of the site." placeholder:"URL"`
 	pageFilter
 	Crawl int64 `help:"Which crawl; by default the newest. tiptoe crawls lists them." placeholder:"N" group:"Storage"`
-	config.Data
+	config.Results
 }
 
 func (c *exportCmd) Help() string {
@@ -50,7 +50,7 @@ func (c *exportCmd) Run(st *streams) error {
 	if err := c.check(); err != nil {
 		return usageError{err}
 	}
-	return withCrawl(c.DataDir, c.Crawl, func(l *sqlite.Ledger, id int64) error {
+	return withCrawl(c.Results, c.Crawl, func(l app.Ledger, id int64) error {
 		if c.Format == "sitemap" {
 			return c.sitemap(st, l, id, f)
 		}
@@ -124,7 +124,7 @@ func (c *exportCmd) pack(w io.Writer, write func(io.Writer) (int64, error)) (int
 	return n, z.Close()
 }
 
-func (c *exportCmd) sitemap(st *streams, l *sqlite.Ledger, id int64, f ledger.PageFilter) error {
+func (c *exportCmd) sitemap(st *streams, l app.Ledger, id int64, f ledger.PageFilter) error {
 	if err := os.MkdirAll(c.Output, 0o755); err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
+	"tiptoe/internal/app"
 	"tiptoe/internal/config"
-	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/report"
 )
 
@@ -18,7 +18,7 @@ type linksCmd struct {
 	Match     string `help:"Part of the URL; with a *, a pattern for all of it." placeholder:"P" group:"Filters"`
 	Limit     int    `help:"At most so many URLs; 0 is all." default:"0" group:"Filters"`
 	Crawl     int64  `help:"Which crawl; by default the newest. tiptoe crawls lists them." placeholder:"N" group:"Storage"`
-	config.Data
+	config.Results
 }
 
 func (c *linksCmd) Help() string {
@@ -45,7 +45,7 @@ func (c *linksCmd) Run(st *streams) error {
 	if c.Redirects {
 		list = report.Redirects
 	}
-	return withCrawl(c.DataDir, c.Crawl, func(l *sqlite.Ledger, id int64) error {
+	return withCrawl(c.Results, c.Crawl, func(l app.Ledger, id int64) error {
 		_, err := list(context.Background(), st.out, l, id, f, report.Options{JSON: c.JSON, Width: width(st.out), Sources: c.From})
 		return err
 	})

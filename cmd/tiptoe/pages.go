@@ -12,7 +12,6 @@ import (
 	"tiptoe/internal/app"
 	"tiptoe/internal/config"
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/report"
 )
@@ -57,7 +56,7 @@ type pagesCmd struct {
 	pageFilter
 	JSON  bool  `help:"One JSON object a line."`
 	Crawl int64 `help:"Which crawl; by default the newest. tiptoe crawls lists them." placeholder:"N" group:"Storage"`
-	config.Data
+	config.Results
 }
 
 func (c *pagesCmd) Help() string {
@@ -77,29 +76,30 @@ func (c *pagesCmd) Run(st *streams) error {
 	if err != nil {
 		return err
 	}
-	return withCrawl(c.DataDir, c.Crawl, func(l *sqlite.Ledger, id int64) error {
+	return withCrawl(c.Results, c.Crawl, func(l app.Ledger, id int64) error {
 		_, err := report.Pages(context.Background(), st.out, l, id, f, report.Options{JSON: c.JSON, Width: width(st.out)})
 		return err
 	})
 }
 
-// withCrawl opens a data directory for reading and finds the crawl that a
+// withCrawl opens results for reading and finds the crawl that a
 // report is about: the named or the newest.
-func withCrawl(dir string, id int64, f func(*sqlite.Ledger, int64) error) (err error) {
-	l, err := app.OpenLedger(dir)
+func withCrawl(r config.Results, id int64, f func(app.Ledger, int64) error) (err error) {
+	ctx := context.Background()
+	l, err := app.OpenLedger(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	cr, err := l.LatestCrawl(context.Background())
+	cr, err := l.LatestCrawl(ctx)
 	if id != 0 {
-		cr, err = l.Crawl(context.Background(), id)
+		cr, err = l.Crawl(ctx, id)
 	}
 	if errors.Is(err, ledger.ErrNoCrawl) {
 		if id != 0 {
-			return noSuchCrawl(id, dir)
+			return noSuchCrawl(id, r)
 		}
-		return fmt.Errorf("there is no crawl in %s yet", dir)
+		return noCrawl(r)
 	}
 	if err != nil {
 		return err
@@ -107,9 +107,11 @@ func withCrawl(dir string, id int64, f func(*sqlite.Ledger, int64) error) (err e
 	return f(l, cr.ID)
 }
 
-func noSuchCrawl(id int64, dir string) error {
-	return fmt.Errorf("there is no crawl %d in %s; tiptoe crawls lists them", id, dir)
+func noSuchCrawl(id int64, r config.Results) error {
+	return fmt.Errorf("there is no crawl %d in %s; tiptoe crawls lists them", id, r.Place())
 }
+
+func noCrawl(r config.Results) error { return fmt.Errorf("there is no crawl in %s yet", r.Place()) }
 
 // width is the terminal's; 0, no cut, for files and pipes.
 func width(f *os.File) int {

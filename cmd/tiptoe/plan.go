@@ -20,7 +20,7 @@ type planCmd struct {
 	Patience time.Duration `help:"How long robots.txt and sitemaps may take to read." default:"2m" placeholder:"D"`
 	JSON     bool          `help:"The plan as one JSON object."`
 
-	config.Data
+	config.Stores
 	config.Bounds
 	config.Web
 }
@@ -49,8 +49,12 @@ func (c *planCmd) Run(st *streams) error {
 	if c.Patience <= 0 {
 		return usageErrorf("--patience: %s is too short; write something like 2m", c.Patience)
 	}
+	if err := checkStores(&c.Stores); err != nil {
+		return err
+	}
 	s := &session{st: st, log: config.Logging{LogLevel: "warn"}}
-	p, err := app.Plan(context.Background(), app.Settings{Dir: c.DataDir, Web: c.Web, Log: s.logger()}, spec, c.Patience)
+	p, err := app.Plan(context.Background(), app.Settings{Dir: c.DataDir, Web: c.Web, Log: s.logger(),
+		Backends: config.Backends{Database: c.Database, Queue: c.Queue}}, spec, c.Patience)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +31,7 @@ type resumeCmd struct {
 	ReleaseTraps *string `help:"Also fetch URLs that were set aside as traps and contain this text; an empty one is all of them." placeholder:"TEXT" group:"Bounds"`
 
 	config.Data
+	config.Backends
 	config.Machine
 	config.Logging
 	uiFlags
@@ -44,6 +44,7 @@ func (c *resumeCmd) Help() string {
   tiptoe resume --max-urls 2000    after a page limit ended it
   tiptoe resume --delay 2s         more gently than before
   tiptoe resume --release-traps /calendar/
+  tiptoe resume --database-url postgres://... --redis-url redis://...
 
 The crawl goes on with the settings it was started with, except for what is
 given here. Hosts that were parked get one more try.`
@@ -51,6 +52,9 @@ given here. Hosts that were parked get one more try.`
 
 func (c *resumeCmd) Run(st *streams) error {
 	if err := c.Machine.Check(); err != nil {
+		return usageError{err}
+	}
+	if err := c.Backends.Check(); err != nil {
 		return usageError{err}
 	}
 	if err := c.uiFlags.Check(); err != nil {
@@ -71,8 +75,11 @@ func (c *resumeCmd) Run(st *streams) error {
 	if err := checkWeb(web); err != nil {
 		return usageError{err}
 	}
-	s := &session{st: st, log: c.Logging, ui: c.uiFlags, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: web}}
+	s := &session{st: st, log: c.Logging, ui: c.uiFlags, settings: app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: web, Backends: c.Backends}}
 	return s.run(func(ctx context.Context, a *app.App, hooks crawl.Hooks) (*crawl.Run, error) {
+		if err := a.Unsupervised(ctx, row.ID); err != nil {
+			return nil, err
+		}
 		a.Log.Info("resuming", "crawl", row.ID, "seed", row.Seeds[0], "done", row.Counters.Processed)
 		r, err := a.Engine.Resume(ctx, row, func(s *crawl.Spec) { *s = spec }, hooks)
 		if err != nil || c.ReleaseTraps == nil {
@@ -88,18 +95,20 @@ func (c *resumeCmd) Run(st *streams) error {
 // find picks the crawl to go on with. One that is complete has nothing to go
 // on with but what was set aside.
 func (c *resumeCmd) find() (ledger.Crawl, error) {
+	r := config.Results{Data: c.Data, Database: c.Database}
 	if c.ReleaseTraps == nil {
-		return findUnfinished(c.DataDir, c.Crawl)
+		return findUnfinished(r, c.Crawl)
 	}
-	l, err := app.UpgradeLedger(c.DataDir)
+	ctx := context.Background()
+	l, err := app.UpgradeLedger(ctx, r)
 	if err != nil {
 		return ledger.Crawl{}, err
 	}
 	defer l.Close()
 	if c.Crawl != 0 {
-		return l.Crawl(context.Background(), c.Crawl)
+		return l.Crawl(ctx, c.Crawl)
 	}
-	return l.LatestCrawl(context.Background())
+	return l.LatestCrawl(ctx)
 }
 
 // logins reads the credentials that are given again, by origin.
@@ -180,13 +189,14 @@ func (c *resumeCmd) settings(row ledger.Crawl, logins map[string]string) (crawl.
 }
 
 // findUnfinished picks the crawl to go on with.
-func findUnfinished(dir string, id int64) (ledger.Crawl, error) {
-	l, err := app.UpgradeLedger(dir)
+func findUnfinished(r config.Results, id int64) (ledger.Crawl, error) {
+	ctx := context.Background()
+	l, err := app.UpgradeLedger(ctx, r)
 	if err != nil {
 		return ledger.Crawl{}, err
 	}
 	defer l.Close()
-	all, err := l.Crawls(context.Background())
+	all, err := l.Crawls(ctx)
 	if err != nil {
 		return ledger.Crawl{}, err
 	}
@@ -200,12 +210,12 @@ func findUnfinished(dir string, id int64) (ledger.Crawl, error) {
 		}
 	}
 	if id != 0 {
-		return ledger.Crawl{}, noSuchCrawl(id, dir)
+		return ledger.Crawl{}, noSuchCrawl(id, r)
 	}
 	if len(all) == 0 {
-		return ledger.Crawl{}, errors.New("there is no crawl in " + dir + " yet")
+		return ledger.Crawl{}, noCrawl(r)
 	}
-	return ledger.Crawl{}, fmt.Errorf("all crawls in %s are complete; there is nothing to resume", dir)
+	return ledger.Crawl{}, fmt.Errorf("all crawls in %s are complete; there is nothing to resume", r.Place())
 }
 
 func unfinished(cr ledger.Crawl) bool {

@@ -51,9 +51,15 @@ func TestMain(m *testing.M) {
 //	service NAME [FLAGS]  start tiptoe serve; $TIPTOE_SERVER and $TIPTOE_KEY are its
 //	keep NAME             the output's first line becomes $NAME
 //	dashboard NAME        $TIPTOE_SERVER and $TIPTOE_KEY are those that it says
+//	sql STATEMENT         run it in $DATABASE_URL; the first columns are the output
+//	redis ARGS...         send a command to $REDIS_URL
 func TestScripts(t *testing.T) {
+	runScripts(t, "testdata/script", func(*testscript.Env) {})
+}
+
+func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -62,6 +68,7 @@ func TestScripts(t *testing.T) {
 			env.Values["jobs"] = map[string]*job{}
 			env.Setenv("LANG", "C.UTF-8")
 			env.Setenv("GOVERNOR_ENABLED", "false") // a busy disk of the test machine is no news
+			setup(env)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -69,6 +76,7 @@ func TestScripts(t *testing.T) {
 			"start": cmdStart, "signal": cmdSignal, "says": cmdSays, "finish": cmdFinish,
 			"lines": cmdLines, "jsonlines": cmdJSONLines, "nowhere": cmdNowhere, "narrow": cmdNarrow,
 			"service": cmdService, "keep": cmdKeep, "dashboard": cmdDashboard,
+			"sql": cmdSQL, "redis": cmdRedis,
 		},
 	})
 }
@@ -141,7 +149,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	j := &job{cmd: exec.Command(path, args[2:]...), done: make(chan error, 1)}
 	j.cmd.Dir = ts.MkAbs(".")
-	for _, key := range []string{"PATH", "HOME", "TMPDIR", "LANG", "WORK", "GOVERNOR_ENABLED"} {
+	for _, key := range []string{"PATH", "HOME", "TMPDIR", "LANG", "WORK", "GOVERNOR_ENABLED", "DATABASE_URL", "REDIS_URL"} {
 		j.cmd.Env = append(j.cmd.Env, key+"="+ts.Getenv(key))
 	}
 	j.cmd.Stdout, j.cmd.Stderr = &j.out, &j.errOut

@@ -105,7 +105,10 @@ func (s *session) summarise(sum crawl.Summary, why string) {
 	if s.log.JSON {
 		f = s.st.err
 	}
-	sum.DataDir = shortPath(s.settings.Dir)
+	sum.Database = s.settings.Backends.DatabaseURL != ""
+	if s.settings.Backends.Redis() == "" {
+		sum.DataDir = shortPath(s.settings.Dir)
+	}
 	fmt.Fprint(f, tui.SummaryBox(sum, tui.Detect(f, os.Getenv)))
 }
 
@@ -208,8 +211,20 @@ func (s *session) stopFor(reason string) {
 
 // leave ends the process at once; everything acknowledged is on disk.
 func (s *session) leave() {
-	fmt.Fprintln(s.st.err, "Left at once; tiptoe resume"+dirFlag(s.settings.Dir)+" goes on from here.")
+	fmt.Fprintln(s.st.err, "Left at once; tiptoe resume"+s.where()+" goes on from here.")
 	os.Exit(exitPartial)
+}
+
+// where is the flags of a command that goes on with the crawl.
+func (s *session) where() string {
+	b := &s.settings.Backends
+	switch {
+	case b.Redis() != "":
+		return " with the same --database-url and --redis-url"
+	case b.DatabaseURL != "":
+		return dirFlag(s.settings.Dir) + " with the same --database-url"
+	}
+	return dirFlag(s.settings.Dir)
 }
 
 // abandon gives the terminal back, if a view has it, and leaves.

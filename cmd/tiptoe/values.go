@@ -85,6 +85,10 @@ type settings struct {
 	used map[string]bool
 }
 
+// storage are the flags that say where things are: who reads results finds
+// them where the crawl of the same file puts them.
+var storage = map[string]bool{"data-dir": true, "database-url": true, "redis-url": true, "enable-redis": true, "redis-prefix": true}
+
 // Validate rejects keys that no command knows.
 func (s *settings) Validate(app *kong.Application) error { return s.file.Validate(app) }
 
@@ -95,7 +99,7 @@ func (s *settings) Resolve(ctx *kong.Context, parent *kong.Path, flag *kong.Flag
 		group = flag.Group.Key
 	}
 	switch command := parent.Node().Name; {
-	case flag.Name == "data-dir" && command != "demo", command == "crawl", command == "serve", command == "worker":
+	case storage[flag.Name] && command != "demo", command == "crawl", command == "serve", command == "worker":
 	case command == "plan" && (group == "Bounds" || group == "Politeness" || group == "Requests"): // those of a crawl
 	case (command == "resume" || command == "demo") && (group == groupMachine || group == groupOutput):
 	default:

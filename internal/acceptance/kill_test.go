@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tiptoe/internal/app"
+	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/ledger/sqlite"
@@ -128,7 +129,7 @@ func Test_kill_9_at_random_instants_loses_no_page_and_repeats_at_most_what_was_i
 // resumable reports whether there is a crawl to go on with: one that is killed
 // before that is started again, as a person would.
 func resumable(dir string) bool {
-	l, err := app.OpenLedger(dir)
+	l, err := app.OpenLedger(context.Background(), config.In(dir))
 	if err != nil {
 		return false
 	}

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"tiptoe/internal/app"
+	"tiptoe/internal/config"
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/ledger/sqlite"
 )
 
 // openLedger opens the ledger of a data directory as a report would.
-func openLedger(t *testing.T, dir string) *sqlite.Ledger {
+func openLedger(t *testing.T, dir string) app.Ledger {
 	t.Helper()
-	l, err := app.OpenLedger(dir)
+	l, err := app.OpenLedger(context.Background(), config.In(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"math/rand/v2"
 	"net/http/cookiejar"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -28,7 +27,6 @@ import (
 	"tiptoe/internal/fleet"
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/group"
-	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/politeness"
 )
 
@@ -66,37 +64,16 @@ type Settings struct {
 	Meter    crawl.Meter     // optional
 }
 
+func (s *Settings) results() config.Results {
+	return config.Results{Data: config.Data{DataDir: s.Dir}, Database: s.Backends.Database}
+}
+
 // Clock returns a clock whose times are UTC wall times that only go forward:
 // the wall is read once, then the monotonic clock counts.
 func Clock() func() time.Time {
 	start := time.Now()
 	wall := start.Round(0).UTC()
 	return func() time.Time { return wall.Add(time.Since(start)) }
-}
-
-// Exists reports whether dir holds a ledger.
-func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, LedgerFile))
-	return err == nil
-}
-
-// OpenLedger opens a data directory's ledger for reading only.
-func OpenLedger(dir string) (*sqlite.Ledger, error) {
-	if !Exists(dir) {
-		return nil, fmt.Errorf("there is no crawl in %s; name its folder with --data-dir, or start one with tiptoe crawl URL", dir)
-	}
-	return sqlite.OpenReadOnly(filepath.Join(dir, LedgerFile))
-}
-
-// UpgradeLedger opens a data directory's ledger for a command that is going to
-// write it: what an older tiptoe left, or one that was killed before there
-// were tables, is brought up to date.
-func UpgradeLedger(dir string) (*sqlite.Ledger, error) {
-	l, err := OpenLedger(dir)
-	if err == nil || !Exists(dir) {
-		return l, err
-	}
-	return sqlite.Open(filepath.Join(dir, LedgerFile))
 }
 
 // Open opens or creates a data directory.
@@ -125,7 +102,7 @@ func Open(s Settings) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Ledger, err = openLedger(s.Dir, s.Backends.DatabaseURL); err != nil {
+	if a.Ledger, err = openLedger(context.Background(), s.results()); err != nil {
 		return nil, err
 	}
 	now := Clock()

@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"tiptoe/internal/config"
 	"tiptoe/internal/control"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/explain"
 	"tiptoe/internal/frontier/pebblestore"
+	"tiptoe/internal/frontier/redisstore"
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/ledger/sqlite"
 )
 
 // serveControl lets other processes ask this one. A crawl goes on without it.
@@ -76,27 +76,57 @@ func (a *App) statuses() []status {
 
 // sources are what this process explains URLs from.
 func (a *App) sources() explain.Sources {
-	return explain.Sources{
-		Ledger: a.Ledger, Frontier: explain.Live{Scheduler: a.Engine.Scheduler(), Store: a.Store}, Live: true,
-		Now: a.Engine.Now(), Group: a.Engine.Group, Trapped: a.Engine.Trapped,
+	live := explain.Live{Scheduler: a.Engine.Scheduler(), Store: a.Store}
+	src := explain.Sources{Ledger: a.Ledger, Live: true, Now: a.Engine.Now(), Group: a.Engine.Group, Trapped: a.Engine.Trapped}
+	if store, ok := a.Store.(*redisstore.Store); ok {
+		live.Fleet, live.Worker = store, a.Fleet.Worker()
+		src.Crew = crewOf(store)
 	}
+	src.Frontier = live
+	return src
 }
 
 // Explain asks the process that runs on a data directory about a URL; if there
-// is none, it reads the directory itself.
-func Explain(ctx context.Context, dir, input string, crawl int64) (*explain.Explanation, error) {
-	if !Exists(dir) {
-		l, err := OpenLedger(dir) // for its sentence
-		if err == nil {
-			l.Close()
+// is none, or if the crawl is a fleet's, it reads the stores itself.
+func Explain(ctx context.Context, s config.Stores, input string, crawl int64) (*explain.Explanation, error) {
+	// A folder with a ledger of its own is not that of a crawl in a database.
+	if s.Redis() == "" && Exists(s.DataDir) == (s.DatabaseURL == "") {
+		x, err := ask(ctx, s.DataDir, input, crawl)
+		if !errors.Is(err, control.ErrNobody) {
+			return x, err
 		}
+	}
+	l, err := OpenLedger(ctx, s.Results)
+	if err != nil {
 		return nil, err
 	}
-	x := new(explain.Explanation)
+	defer l.Close()
+	src := explain.Sources{Ledger: l, Now: time.Now().UTC()}
+	if s.Redis() != "" {
+		store, err := readQueue(ctx, s.Queue)
+		if err != nil {
+			return nil, err
+		}
+		defer store.Close()
+		src.Frontier, src.Crew = explain.Stored{Store: store, Fleet: store}, crewOf(store)
+	} else if !hasFrontier(s.DataDir) {
+		src.Without = errElsewhere.Error()
+	} else if store, err := pebblestore.Open(filepath.Join(s.DataDir, FrontierDir), pebblestore.Options{SeenInMemory: -1}); err != nil {
+		src.Without = "the queue and the hosts' clocks: " + err.Error()
+	} else {
+		defer store.Close()
+		src.Frontier = explain.Stored{Store: store}
+	}
+	return explain.Explain(ctx, src, input, crawl)
+}
+
+// ask puts the question to the process that runs on a data directory.
+func ask(ctx context.Context, dir, input string, crawl int64) (*explain.Explanation, error) {
 	q := url.Values{"url": {input}}
 	if crawl != 0 {
 		q.Set("crawl", strconv.FormatInt(crawl, 10))
 	}
+	x := new(explain.Explanation)
 	err := control.Get(ctx, dir, "/explain", q, x)
 	var no *control.Refusal
 	switch {
@@ -104,30 +134,6 @@ func Explain(ctx context.Context, dir, input string, crawl int64) (*explain.Expl
 		return nil, ledger.ErrNoCrawl
 	case errors.As(err, &no) && no.Status == http.StatusBadRequest:
 		return nil, fmt.Errorf("%w: %s", explain.ErrBadURL, strings.TrimPrefix(no.Text, explain.ErrBadURL.Error()+": "))
-	case !errors.Is(err, control.ErrNobody):
-		return x, err
 	}
-	l, err := OpenLedger(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	return explainStored(ctx, dir, l, input, crawl)
-}
-
-func explainStored(ctx context.Context, dir string, l *sqlite.Ledger, input string, crawl int64) (*explain.Explanation, error) {
-	src := explain.Sources{Ledger: l, Now: time.Now().UTC()}
-	path := filepath.Join(dir, FrontierDir)
-	if _, err := os.Stat(path); err != nil {
-		src.Without = "the frontier's folder is not there, so nothing can be said about the queue"
-		return explain.Explain(ctx, src, input, crawl)
-	}
-	store, err := pebblestore.Open(path, pebblestore.Options{SeenInMemory: -1})
-	if err != nil {
-		src.Without = "the queue and the hosts' clocks: " + err.Error()
-		return explain.Explain(ctx, src, input, crawl)
-	}
-	defer store.Close()
-	src.Frontier = explain.Stored{Store: store}
-	return explain.Explain(ctx, src, input, crawl)
+	return x, err
 }

@@ -12,6 +12,7 @@ import (
 	"tiptoe/internal/api"
 	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
+	"tiptoe/internal/explain"
 	"tiptoe/internal/fleet"
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/frontier/pebblestore"
@@ -75,6 +76,47 @@ func workerName(host string) string {
 	b := make([]byte, 4)
 	rand.Read(b)
 	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), hex.EncodeToString(b))
+}
+
+// Unsupervised refuses a crawl that another process of the fleet watches over:
+// two would both decide how it ends.
+func (a *App) Unsupervised(ctx context.Context, crawl int64) error {
+	store, ok := a.Store.(*redisstore.Store)
+	if !ok {
+		return nil // the data directory's lock says it
+	}
+	on, err := crewOf(store)(ctx, crawl)
+	if err != nil || !on.Supervised {
+		return err
+	}
+	return fmt.Errorf("crawl %d is running: worker %s watches over it; stop it there first. If that one was killed, try again when its leases have expired (30 s, or --lease-ttl)", crawl, on.By)
+}
+
+// crewOf finds out who works for a crawl, without taking part.
+func crewOf(store *redisstore.Store) func(ctx context.Context, crawl int64) (explain.Crew, error) {
+	return func(ctx context.Context, crawl int64) (c explain.Crew, err error) {
+		crawls, err := store.Crawls(ctx)
+		if err != nil {
+			return c, err
+		}
+		live, err := store.Live(ctx)
+		if err != nil {
+			return c, err
+		}
+		for _, a := range crawls {
+			if a.ID == crawl {
+				c.By, c.Held = a.By, a.Held
+			}
+		}
+		c.Workers = len(live)
+		for _, w := range live {
+			c.Supervised = c.Supervised || w.ID == c.By
+			if w.Waiting != "" {
+				c.Trouble = w.ID + ": " + w.Waiting
+			}
+		}
+		return c, nil
+	}
 }
 
 // Drain begins no more requests and waits until those in flight have ended, or

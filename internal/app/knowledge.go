@@ -5,48 +5,120 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
+	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/frontier/pebblestore"
+	"tiptoe/internal/frontier/redisstore"
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/politeness"
 )
 
-// Knowledge is what a data directory has learned about hosts, open for
-// changes. It is in two places: the frontier's note, which the next crawl
-// reads, and the ledger's row, for people and for when the note is gone. Who
-// holds a Knowledge holds the frontier's lock, so no crawl is running.
+// Knowledge is what was learned about hosts. It is in two places: the
+// frontier's note, which the next crawl reads, and the ledger's row, for people
+// and for when the note is gone. Who holds a Knowledge open for changes holds
+// the data directory's lock, so no crawl is running; in a fleet it holds the
+// lease of each host that it looks at, so no worker is at that host.
 type Knowledge struct {
-	ledger *sqlite.Ledger
-	store  *pebblestore.Store
+	ledger Ledger
+	store  frontier.Store // nil: only the ledger could be read
+	why    error          // why there is no store
 }
 
-// OpenKnowledge opens what a data directory knows. It fails while a crawl is
-// running there, and changes nothing then.
-func OpenKnowledge(dir string) (_ *Knowledge, err error) {
-	l, err := OpenLedger(dir) // says best that there is nothing
+// OpenKnowledge opens what is known of hosts for changes. It fails while a
+// crawl is running in the data directory, and changes nothing then.
+func OpenKnowledge(ctx context.Context, s config.Stores) (*Knowledge, error) {
+	l, err := OpenLedger(ctx, s.Results) // says best that there is nothing
 	if err != nil {
 		return nil, err
 	}
 	l.Close()
 	k := &Knowledge{}
-	defer func() {
+	if k.store, err = openNotes(ctx, s); err == nil {
+		k.ledger, err = openLedger(ctx, s.Results)
+	}
+	if err != nil {
+		k.Close()
+		return nil, err
+	}
+	return k, nil
+}
+
+// ReadKnowledge opens what is known of hosts for reading. Where the frontier
+// cannot be read, the ledger alone answers.
+func ReadKnowledge(ctx context.Context, s config.Stores) (_ *Knowledge, err error) {
+	k := &Knowledge{}
+	if k.ledger, err = OpenLedger(ctx, s.Results); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Redis() != "":
+		store, err := readQueue(ctx, s.Queue)
 		if err != nil {
 			k.Close()
+			return nil, err
 		}
-	}()
-	k.store, err = pebblestore.Open(filepath.Join(dir, FrontierDir), pebblestore.Options{SeenInMemory: 1, CacheBytes: 1 << 20})
+		k.store = store
+	case !hasFrontier(s.DataDir):
+		k.why = errElsewhere
+	default:
+		k.store, k.why = openNotes(ctx, s)
+	}
+	return k, nil
+}
+
+func hasFrontier(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, FrontierDir))
+	return err == nil
+}
+
+// readQueue opens the frontier of a fleet without taking part in it.
+func readQueue(ctx context.Context, q config.Queue) (*redisstore.Store, error) {
+	s, err := redisstore.Open(ctx, redisstore.Options{URL: q.Redis(), Prefix: q.RedisPrefix, ReadOnly: true})
+	if err != nil {
+		return nil, fmt.Errorf("--redis-url: %w", err)
+	}
+	return s, nil
+}
+
+// openNotes opens the store that has the notes on hosts. With an error it is
+// nil, not a nil pointer in an interface.
+func openNotes(ctx context.Context, s config.Stores) (frontier.Store, error) {
+	if s.Redis() != "" {
+		b, err := borrow(ctx, s.Queue)
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
+	}
+	if s.DatabaseURL != "" && !hasFrontier(s.DataDir) {
+		return nil, errElsewhere
+	}
+	store, err := pebblestore.Open(filepath.Join(s.DataDir, FrontierDir), pebblestore.Options{SeenInMemory: 1, CacheBytes: 1 << 20})
 	if err != nil {
 		return nil, err
 	}
-	k.ledger, err = sqlite.Open(filepath.Join(dir, LedgerFile))
-	return k, err
+	return store, nil
 }
 
-// Close lets go of the directory.
+// errElsewhere says where the frontier may be that a database has not.
+var errElsewhere = errors.New("the queue and the hosts' clocks are not with the ledger; name the fleet's Redis with --redis-url, or the crawl's folder with --data-dir")
+
+// Remark says why the ledger alone answers; empty if it does not.
+func (k *Knowledge) Remark() string {
+	switch {
+	case k.store != nil:
+		return ""
+	case errors.Is(k.why, errElsewhere):
+		return "This is what the ledger has; " + k.why.Error() + "."
+	}
+	return "A crawl is running here; this is what it wrote down last, a few seconds ago at most."
+}
+
+// Close lets go of everything.
 func (k *Knowledge) Close() error {
 	var errs []error
 	if k.ledger != nil {
@@ -59,12 +131,14 @@ func (k *Knowledge) Close() error {
 }
 
 // Of returns what the next crawl would start from, as it was stored.
-func (k *Knowledge) Of(ctx context.Context, group string) (politeness.State, bool, error) {
-	st, ok, err := frontier.ReadClocks(ctx, k.store, group)
+func (k *Knowledge) Of(ctx context.Context, group string) (st politeness.State, ok bool, err error) {
+	if k.store != nil {
+		st, ok, err = frontier.ReadClocks(ctx, k.store, group)
+	}
 	if err != nil || ok {
 		return st, ok, err
 	}
-	return LedgerKnowledge(ctx, k.ledger, group)
+	return ledgerKnowledge(ctx, k.ledger, group)
 }
 
 // Set stores what the next crawl is to start from. The note goes first: if
@@ -91,8 +165,8 @@ func (k *Knowledge) Reset(ctx context.Context, group string) (bool, error) {
 	return known || noted, err
 }
 
-// LedgerKnowledge is what a ledger alone knows of a group.
-func LedgerKnowledge(ctx context.Context, l *sqlite.Ledger, group string) (st politeness.State, ok bool, err error) {
+// ledgerKnowledge is what a ledger alone knows of a group.
+func ledgerKnowledge(ctx context.Context, l Ledger, group string) (st politeness.State, ok bool, err error) {
 	d, ok, err := l.Domain(ctx, group)
 	if err != nil || !ok {
 		return st, false, err

@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/frontier/pebblestore"
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/ledger/sqlite"
 	"tiptoe/internal/plan"
 	"tiptoe/internal/politeness"
 	"tiptoe/internal/weburl"
@@ -29,8 +26,8 @@ const justNow = time.Minute
 
 // Plan predicts a crawl. It reads robots.txt and sitemaps through the same
 // scheduler and client as a crawl, fetches no page and writes no crawl. If the
-// data directory exists, the hosts' clocks and robots.txt copies in it are used
-// and kept up to date, so that the crawl that follows owes what the plan's
+// data directory or a fleet's stores are there, the hosts' clocks and robots.txt
+// copies in them are used and kept up to date, so that the crawl that follows owes what the plan's
 // requests cost; otherwise nothing is written anywhere. patience bounds it.
 func Plan(ctx context.Context, s Settings, spec crawl.Spec, patience time.Duration) (_ plan.Plan, err error) {
 	client, err := newClient(s)
@@ -45,7 +42,7 @@ func Plan(ctx context.Context, s Settings, spec crawl.Spec, patience time.Durati
 	if groupOf == nil {
 		groupOf = func(host string) string { return host }
 	}
-	known, err := openKnown(ctx, s.Dir, spec.Seeds, groupOf)
+	known, err := openKnown(ctx, &s, spec.Seeds, groupOf)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -133,43 +130,42 @@ func count(ctx context.Context, e *crawl.Engine, spec crawl.Spec, patience time.
 	return sum.Status != ledger.Completed, err
 }
 
-// known is what a data directory, if there is one, knows about hosts.
+// known is what crawls before this one know about hosts, if there were any.
 type known struct {
-	store  *pebblestore.Store // nil: there is none, or a crawl holds it
-	ledger *sqlite.Ledger     // nil: there is none
+	store  frontier.Store // nil: there is none, or a crawl holds it
+	ledger Ledger         // nil: there is none
 }
 
-// openKnown opens what there is. While a crawl runs in the directory its clocks
-// cannot be shared; hosts that it is asking right now are refused.
-func openKnown(ctx context.Context, dir string, seeds []string, groupOf func(string) string) (_ *known, err error) {
+// openKnown opens what there is. While a crawl runs in a data directory its
+// clocks cannot be shared; hosts that it is asking right now are refused. In a
+// fleet each host is borrowed from the workers.
+func openKnown(ctx context.Context, s *Settings, seeds []string, groupOf func(string) string) (_ *known, err error) {
 	k := &known{}
 	defer func() {
 		if err != nil {
 			k.Close()
 		}
 	}()
-	if !Exists(dir) {
+	if s.Backends.DatabaseURL == "" && !Exists(s.Dir) {
 		return k, nil
 	}
-	if k.ledger, err = OpenLedger(dir); err != nil {
+	if k.ledger, err = OpenLedger(ctx, s.results()); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, FrontierDir)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if s.Backends.Redis() == "" && !hasFrontier(s.Dir) {
 		return k, nil
 	}
-	if k.store, err = pebblestore.Open(path, pebblestore.Options{SeenInMemory: 1, CacheBytes: 1 << 20}); err == nil {
-		return k, nil
+	if k.store, err = openNotes(ctx, config.Stores{Results: s.results(), Queue: s.Backends.Queue}); err == nil || s.Backends.Redis() != "" {
+		return k, err
 	}
-	k.store = nil
-	for _, s := range seeds {
-		host := weburl.FromCanonical(s).HostKey()
-		st, ok, err := LedgerKnowledge(ctx, k.ledger, groupOf(host))
+	for _, seed := range seeds {
+		host := weburl.FromCanonical(seed).HostKey()
+		st, ok, err := ledgerKnowledge(ctx, k.ledger, groupOf(host))
 		if err != nil {
 			return nil, err
 		}
 		if ok && time.Since(st.Updated) < justNow {
-			return nil, fmt.Errorf("a crawl in %s is at %s right now, and its pace cannot be shared; plan when it is done, or with another --data-dir", dir, host)
+			return nil, fmt.Errorf("a crawl in %s is at %s right now, and its pace cannot be shared; plan when it is done, or with another --data-dir", s.Dir, host)
 		}
 	}
 	return k, nil

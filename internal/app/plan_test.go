@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tiptoe/internal/config"
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/plan"
 	"tiptoe/internal/politeness"
@@ -141,7 +142,7 @@ func Test_a_plan_starts_from_what_was_learned_and_leaves_its_own_pace_behind(t *
 	crawlAll(t, dir, w, one)
 
 	host := "map.test:" + n.port
-	k, err := OpenKnowledge(dir)
+	k, err := OpenKnowledge(t.Context(), config.Stores{Results: config.In(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func Test_a_plan_starts_from_what_was_learned_and_leaves_its_own_pace_behind(t *
 	if p.Asked != 0 {
 		t.Errorf("robots.txt was asked for again although a copy is at hand: %d requests", p.Asked)
 	}
-	k, err = OpenKnowledge(dir)
+	k, err = OpenKnowledge(t.Context(), config.Stores{Results: config.In(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,34 +10,78 @@ import (
 	"tiptoe/internal/limits"
 )
 
-// Backends say where many machines meet. Without them everything is in the
-// data directory.
-type Backends struct {
-	DatabaseURL string        `name:"database-url" help:"PostgreSQL for the ledger instead of SQLite: postgres://user:password@host/database." env:"TIPTOE_DATABASE_URL,DATABASE_URL" placeholder:"URL" group:"Storage"`
-	RedisURL    string        `name:"redis-url" help:"Redis or Valkey for the frontier, shared by many workers: redis://host:6379. Needs --database-url." env:"TIPTOE_REDIS_URL,REDIS_URL" placeholder:"URL" group:"Storage"`
-	EnableRedis bool          `name:"enable-redis" help:"Same as --redis-url redis://127.0.0.1:6379." env:"TIPTOE_ENABLE_REDIS,ENABLE_REDIS" group:"Storage"`
-	RedisPrefix string        `name:"redis-prefix" help:"Begins every key in Redis; fleets with different ones do not meet." default:"tiptoe:" env:"TIPTOE_REDIS_PREFIX" group:"Storage"`
-	LeaseTTL    time.Duration `name:"lease-ttl" aliases:"lock-ttl" help:"How long a worker holds a host without renewing its lease." default:"30s" env:"TIPTOE_LEASE_TTL,TIPTOE_LOCK_TTL" group:"Storage"`
+// Database says where the ledger is, if not in the data directory.
+type Database struct {
+	DatabaseURL string `name:"database-url" help:"PostgreSQL for the ledger instead of SQLite: postgres://user:password@host/database." env:"TIPTOE_DATABASE_URL,DATABASE_URL" placeholder:"URL" group:"Storage"`
+}
+
+// Queue says where the frontier is, if not in the data directory.
+type Queue struct {
+	RedisURL    string `name:"redis-url" help:"Redis or Valkey for the frontier, shared by many workers: redis://host:6379. Needs --database-url." env:"TIPTOE_REDIS_URL,REDIS_URL" placeholder:"URL" group:"Storage"`
+	EnableRedis bool   `name:"enable-redis" help:"Same as --redis-url redis://127.0.0.1:6379." env:"TIPTOE_ENABLE_REDIS,ENABLE_REDIS" group:"Storage"`
+	RedisPrefix string `name:"redis-prefix" help:"Begins every key in Redis; fleets with different ones do not meet." default:"tiptoe:" env:"TIPTOE_REDIS_PREFIX" group:"Storage"`
 }
 
 // Redis is the address of the shared frontier; empty: there is none.
-func (b *Backends) Redis() string {
-	if b.RedisURL == "" && b.EnableRedis {
+func (q *Queue) Redis() string {
+	if q.RedisURL == "" && q.EnableRedis {
 		return "redis://127.0.0.1:6379"
 	}
-	return b.RedisURL
+	return q.RedisURL
+}
+
+// Backends say where many machines meet. Without them everything is in the
+// data directory.
+type Backends struct {
+	Database
+	Queue
+	LeaseTTL time.Duration `name:"lease-ttl" aliases:"lock-ttl" help:"How long a worker holds a host without renewing its lease." default:"30s" env:"TIPTOE_LEASE_TTL,TIPTOE_LOCK_TTL" group:"Storage"`
 }
 
 // Check rejects combinations that cannot work.
 func (b *Backends) Check() error {
-	switch {
-	case b.Redis() != "" && b.DatabaseURL == "":
-		return errors.New("--redis-url: workers that share a frontier must share a ledger too; add --database-url postgres://...")
-	case b.Redis() != "" && b.LeaseTTL < 3*time.Second:
+	if err := b.with(b.Database); err != nil {
+		return err
+	}
+	if b.Redis() != "" && b.LeaseTTL < 3*time.Second {
 		return fmt.Errorf("--lease-ttl: %s is too short; the least is 3s", b.LeaseTTL)
 	}
 	return nil
 }
+
+func (q *Queue) with(d Database) error {
+	if q.Redis() != "" && d.DatabaseURL == "" {
+		return errors.New("--redis-url: workers that share a frontier must share a ledger too; add --database-url postgres://...")
+	}
+	return nil
+}
+
+// Results say where the results of crawls are: in a database, or in a data
+// directory. Who only reads them needs no more.
+type Results struct {
+	Data
+	Database
+}
+
+// In is the results in a folder.
+func In(dir string) Results { return Results{Data: Data{DataDir: dir}} }
+
+// Place names them in a sentence. An address may hold a password, so it does not.
+func (r *Results) Place() string {
+	if r.DatabaseURL != "" {
+		return "the database of --database-url"
+	}
+	return r.DataDir
+}
+
+// Stores say where results and the queues behind them are.
+type Stores struct {
+	Results
+	Queue
+}
+
+// Check rejects combinations that cannot work.
+func (s *Stores) Check() error { return s.with(s.Database) }
 
 // Service is the service as a whole.
 type Service struct {

@@ -178,6 +178,19 @@ func addCounters(a, b *ledger.Counters) {
 	a.Bytes += b.Bytes
 }
 
+// WriteHosts tells the ledger what the hosts' clocks learned since it last
+// heard of them, for hosts that are about to be somebody else's.
+func (e *Engine) WriteHosts(ctx context.Context) error {
+	var b ledger.Batch
+	for _, ch := range e.sched.TakeChanged() {
+		b.Domains = append(b.Domains, domainRow(ch))
+	}
+	if len(b.Domains) == 0 {
+		return nil
+	}
+	return e.cfg.Ledger.Commit(ctx, &b)
+}
+
 func domainRow(ch frontier.Changed) ledger.Domain { return DomainRow(ch.Group, ch.Clocks) }
 
 // DomainRow is a group's clocks as the ledger keeps them.

@@ -104,5 +104,6 @@ type Summary struct {
 	Remaining  int64 // still queued, for a resume
 	ParkedURLs int64
 	Duration   time.Duration
-	DataDir    string
+	DataDir    string // empty: nothing of it is there
+	Database   bool   // the results are in one, not in DataDir
 }

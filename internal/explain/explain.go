@@ -12,7 +12,9 @@
 //
 // The ledger, for what has happened. The frontier, for what has not: if a
 // tiptoe is running it answers for itself (Live), otherwise its store is opened
-// (Stored); if neither is possible the explanation says so and goes without.
+// (Stored); if neither is possible the explanation says so and goes without. Of
+// a fleet's hosts one worker has the exact state and all others the store: what
+// it wrote with its last commit, and the explanation says when that was.
 // Rules are asked of package crawl, so that an explanation cannot judge by
 // other rules than the crawl did.
 //
@@ -62,10 +64,11 @@ type Sources struct {
 	Ledger   Ledger
 	Frontier Frontier // nil if it cannot be asked
 	Without  string   // why it cannot
-	Live     bool     // a tiptoe is running on the data directory
+	Live     bool     // a tiptoe is running on the data directory; in a fleet its crew says so
 	Now      time.Time
 	Group    func(hostKey string) string                                 // nil: the host itself
 	Trapped  func(crawl int64, u weburl.URL) (rule string, trapped bool) // nil: not known
+	Crew     func(ctx context.Context, crawl int64) (Crew, error)        // nil: there is no fleet
 }
 
 // ErrBadURL says that what was typed is no URL.
@@ -79,6 +82,14 @@ func Explain(ctx context.Context, src Sources, input string, id int64) (*Explana
 	}
 	x := &Explanation{Input: withoutPassword(input), At: src.Now, Live: src.Live, Without: src.Without,
 		Crawl: Crawl{ID: row.ID, Status: row.Status, Reason: row.Reason, Seeds: row.Seeds, Started: row.Started, Ended: row.Ended}}
+	if src.Crew != nil {
+		crew, err := src.Crew(ctx, row.ID)
+		if err != nil {
+			return nil, err
+		}
+		src.Live = crew.Supervised || crew.By != "" && crew.Workers > 0
+		x.Crew, x.Live = &crew, src.Live
+	}
 	candidates, err := readings(input)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadURL, err)

@@ -40,7 +40,7 @@ func (s *site) explain(u string) *explain.Explanation {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	x, err := app.Explain(ctx, s.dir, s.url(u), 0)
+	x, err := app.Explain(ctx, config.Stores{Results: config.In(s.dir)}, s.url(u), 0)
 	if err != nil {
 		s.t.Fatalf("%s: %v", u, err)
 	}
@@ -204,7 +204,7 @@ func await(s *site, u string, ok func(*explain.Explanation) bool) *explain.Expla
 }
 
 func Test_what_cannot_be_explained_is_an_error_of_its_kind(t *testing.T) {
-	if _, err := app.Explain(context.Background(), t.TempDir(), "example.com", 0); err == nil || !strings.Contains(err.Error(), "there is no crawl in") {
+	if _, err := app.Explain(context.Background(), config.Stores{Results: config.In(t.TempDir())}, "example.com", 0); err == nil || !strings.Contains(err.Error(), "there is no crawl in") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	l := noCrawl{}

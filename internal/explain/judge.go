@@ -89,9 +89,13 @@ func (g *gatherer) waiting() {
 		w.For = "its host's robots.txt, which is being fetched"
 	case q.Place == string(frontier.Dormant):
 		w.For = "room in memory: its whole host waits on disk"
-	case h == nil:
-	case h.BlockedUntil.After(now):
+	case h != nil && h.BlockedUntil.After(now):
 		w.For, w.Until = hostWait(h), h.BlockedUntil
+	case x.Crew != nil && (h == nil || h.Worker == ""):
+		w.For = fmt.Sprintf("a worker to take its host (%s in the fleet)", count(x.Crew.Workers, "is", "are"))
+	case h == nil:
+	case x.Crew != nil && h.From == "store" && q.Ahead < h.Cap && !h.Until.After(now):
+		w.For = "its turn, which is now: worker " + h.Worker + " has its host and may be fetching it at this moment"
 	case q.Ahead > 0 && h.Gap > 0:
 		w.For = fmt.Sprintf("its turn: %s of its host before it, one request every %s (%s)", count(q.Ahead, "URL", "URLs"), span(h.Gap), h.GapFor)
 		w.Until, w.About = later(h.Until, now).Add(time.Duration(q.Ahead)*h.Gap), true
@@ -108,8 +112,11 @@ func (g *gatherer) waiting() {
 	if w.For == "" {
 		w.For = "its turn"
 	}
-	if !g.src.Live {
+	if !g.src.Live || g.row.Status != ledger.Running {
 		x.Headline = "waits in the queue; no tiptoe is working on it"
+		if g.src.Live {
+			x.Headline = fmt.Sprintf("waits in the queue; its crawl is %s", g.row.Status)
+		}
 		x.Next = g.resume() + " goes on with the crawl"
 		if w.Until.IsZero() || w.About {
 			w = &Wait{For: "the crawl to go on"}

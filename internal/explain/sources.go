@@ -17,27 +17,55 @@ const (
 	findMost = 200_000
 )
 
+// Fleet tells who of many workers has a group. Only that one knows what it has
+// in hand; to all others a URL is in the store until it is done.
+type Fleet interface {
+	// Holder is the worker that has a group, and how long it keeps it unless
+	// its lease is renewed; "": nobody has it.
+	Holder(ctx context.Context, group string) (worker string, left time.Duration, err error)
+}
+
 // Live asks a running scheduler.
 type Live struct {
 	Scheduler *frontier.Scheduler
 	Store     frontier.Store
+	Fleet     Fleet  // nil: all groups are this scheduler's
+	Worker    string // this process among others
 }
 
 // Find looks in the store, which has every URL that is not done, and asks the
 // scheduler where it is.
 func (l Live) Find(ctx context.Context, crawl int64, group, url string) (*Spot, error) {
 	s, e, err := find(ctx, l.Store, crawl, group, url)
-	if s != nil {
+	if err != nil || s == nil {
+		return nil, err
+	}
+	ours, err := l.ours(ctx, group)
+	if ours {
 		s.Place = string(l.Scheduler.Whereabouts(e.Ref()))
 	}
 	return s, err
 }
 
-// Host asks the scheduler's memory, and the store for a host it has let go of.
+// ours reports whether this process's scheduler works on a group.
+func (l Live) ours(ctx context.Context, group string) (bool, error) {
+	if l.Fleet == nil {
+		return true, nil
+	}
+	who, _, err := l.Fleet.Holder(ctx, group)
+	return who == l.Worker, err
+}
+
+// Host asks the scheduler's memory, and the store for a host it has let go of
+// or that another worker has.
 func (l Live) Host(ctx context.Context, group string, spec *crawl.Spec, now time.Time) (*Host, error) {
+	ours, err := l.ours(ctx, group)
+	if err != nil {
+		return nil, err
+	}
 	v, ok := l.Scheduler.Host(group, now)
-	if !ok {
-		return Stored{l.Store}.Host(ctx, group, spec, now)
+	if !ok || !ours {
+		return Stored{l.Store, l.Fleet}.Host(ctx, group, spec, now)
 	}
 	if v.State == "idle" { // without a queue it has no rules of its own
 		rules := rulesOf(spec)
@@ -45,7 +73,7 @@ func (l Live) Host(ctx context.Context, group string, spec *crawl.Spec, now time
 		v.Gap, v.GapWhy = v.Clocks.Gap(rules, 0.5)
 	}
 	h := fromClocks(group, &v.Clocks, spec, now)
-	h.From, h.State, h.Until, h.Reason = "scheduler", v.State, v.Until, v.Reason
+	h.From, h.State, h.Until, h.Reason, h.Worker = "scheduler", v.State, v.Until, v.Reason, l.Worker
 	h.Waiting, h.InFlight, h.Cap, h.Gap, h.GapFor = v.Waiting, v.InFlight, v.Cap, v.Gap, v.GapWhy.String()
 	return h, nil
 }
@@ -58,8 +86,11 @@ func (l Live) Robots(ctx context.Context, group, origin string) (*frontier.Robot
 	return frontier.StoredRobots(ctx, l.Store, group, origin)
 }
 
-// Stored reads the store that no process is using.
-type Stored struct{ Store frontier.Store }
+// Stored reads a store that no process is using, or that others share.
+type Stored struct {
+	Store frontier.Store
+	Fleet Fleet // nil: no process is using it
+}
 
 // Find looks through the host's queue.
 func (s Stored) Find(ctx context.Context, crawl int64, group, url string) (*Spot, error) {
@@ -67,15 +98,25 @@ func (s Stored) Find(ctx context.Context, crawl int64, group, url string) (*Spot
 	return spot, err
 }
 
-// Host reads the clocks that the last process left.
+// Host reads the clocks that the last process left, or that the worker which
+// has the group wrote with its last commit.
 func (s Stored) Host(ctx context.Context, group string, spec *crawl.Spec, now time.Time) (*Host, error) {
 	st, ok, err := frontier.StoredClocks(ctx, s.Store, group)
-	if err != nil || !ok {
+	if err != nil {
 		return nil, err
+	}
+	worker, left := "", time.Duration(0)
+	if s.Fleet != nil {
+		if worker, left, err = s.Fleet.Holder(ctx, group); err != nil {
+			return nil, err
+		}
+	}
+	if !ok && worker == "" {
+		return nil, nil
 	}
 	st.Clamp(now)
 	h := fromClocks(group, &st, spec, now)
-	h.From = "store"
+	h.From, h.AsOf, h.Worker, h.LeaseLeft = "store", st.Updated, worker, left
 	return h, nil
 }
 

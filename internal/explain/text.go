@@ -25,7 +25,7 @@ func (x *Explanation) Text(w io.Writer) error {
 		p.printf("  until %s%s%s\n", about, x.clock(x.Waits.Until), x.inTime(x.Waits.Until))
 	}
 	p.printf("\n")
-	p.line("crawl", "%d, %s%s", x.Crawl.ID, x.Crawl.Status, reason(x.Crawl.Reason))
+	p.line("crawl", "%d, %s%s%s", x.Crawl.ID, x.Crawl.Status, reason(x.Crawl.Reason), x.crew())
 	if len(x.Changes) > 0 {
 		p.line("typed", "%s", clean(strings.TrimSpace(x.Input)))
 		p.line("normalised", "%s", clean(strings.Join(x.Changes, "; ")))
@@ -47,6 +47,43 @@ func (x *Explanation) Text(w io.Writer) error {
 		p.line("next", "%s", clean(x.Next))
 	}
 	return p.err
+}
+
+// crew says who works for the crawl, in a fleet.
+func (x *Explanation) crew() string {
+	c := x.Crew
+	if c == nil || c.By == "" || x.Crawl.Status != ledger.Running {
+		return ""
+	}
+	s := fmt.Sprintf("; %s watches over it, %s in the fleet", clean(c.By), count(c.Workers, "worker is", "workers are"))
+	if !c.Supervised {
+		s = fmt.Sprintf("; %s watched over it and is gone, %s in the fleet", clean(c.By), count(c.Workers, "worker is", "workers are"))
+	}
+	if c.Held {
+		s += "; it is being stopped"
+	}
+	if c.Trouble != "" {
+		s += "; " + clean(c.Trouble)
+	}
+	return s
+}
+
+// worker says who has the host, and how fresh what is known of it is.
+func (x *Explanation) worker(h *Host) string {
+	s := "nobody has the host now"
+	if h.Worker != "" {
+		s = clean(h.Worker) + " has the host"
+	}
+	if h.LeaseLeft > 0 {
+		s += fmt.Sprintf(", for %s unless it renews its lease", span(h.LeaseLeft.Truncate(time.Second)))
+	}
+	switch {
+	case h.From == "scheduler":
+		s += " and says this itself"
+	case !h.AsOf.IsZero():
+		s += fmt.Sprintf("; its clocks are as of %s (%s ago)", x.clock(h.AsOf), span(max(x.At.Sub(h.AsOf), 0)))
+	}
+	return s
 }
 
 func (x *Explanation) inTime(t time.Time) string {
@@ -175,6 +212,9 @@ func (x *Explanation) turn(p *printer) {
 		s += fmt.Sprintf(", now %d; %s", h.InFlight, count(h.Waiting, "URL waits", "URLs wait"))
 	}
 	p.line("host", "%s is %s", clean(h.Group), clean(s))
+	if x.Crew != nil {
+		p.line("worker", "%s", x.worker(h))
+	}
 	if h.Learned > 0 {
 		p.line("", "learned from its 429 answers (%d so far): %s between requests", h.HTTP429, span(h.Learned))
 	}

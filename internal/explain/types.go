@@ -27,7 +27,8 @@ type Explanation struct {
 	Changes  []string  `json:"changes"` // what normalising did
 	At       time.Time `json:"at"`
 	Crawl    Crawl     `json:"crawl"`
-	Live     bool      `json:"live"`              // a tiptoe is running on the data directory
+	Live     bool      `json:"live"`              // a tiptoe is working on the crawl's stores
+	Crew     *Crew     `json:"crew,omitempty"`    // who works for the crawl, in a fleet
 	Without  string    `json:"without,omitempty"` // why the frontier could not be asked
 	Kind     string    `json:"kind"`              // page, sitemap, source
 	Fate     Fate      `json:"fate"`
@@ -55,6 +56,15 @@ type Crawl struct {
 	Seeds   []string      `json:"seeds"`
 	Started time.Time     `json:"started"`
 	Ended   time.Time     `json:"ended,omitzero"`
+}
+
+// Crew is who works for a crawl in a fleet.
+type Crew struct {
+	By         string `json:"by,omitempty"`      // who watches over the crawl; empty: nobody ever did, or it is over
+	Supervised bool   `json:"supervised"`        // that one is there
+	Held       bool   `json:"held,omitempty"`    // it is being stopped or paused
+	Workers    int    `json:"workers"`           // in the fleet
+	Trouble    string `json:"trouble,omitempty"` // why a worker fetches nothing, if one says so
 }
 
 // Found says who named the URL.
@@ -123,6 +133,9 @@ type Host struct {
 	BlockedBy    string        `json:"blocked_by,omitempty"`
 	Failures     int           `json:"failures,omitempty"` // in a row
 	HTTP429      int64         `json:"http_429,omitempty"`
+	AsOf         time.Time     `json:"as_of,omitzero"`          // when the clocks were last written, if not from a scheduler
+	Worker       string        `json:"worker,omitempty"`        // of a fleet: who has it; empty: nobody
+	LeaseLeft    time.Duration `json:"lease_left_ns,omitempty"` // how long that one keeps it unless it renews its lease
 }
 
 // Wait is what a URL waits for.

@@ -426,6 +426,13 @@ func (m *Manager) release(ctx context.Context, leases []frontier.Lease) error {
 	if _, err := s.Commit(ctx, &frontier.Batch{}, m.cfg.Now()); err != nil {
 		return err
 	}
+	// For people, in the ledger. Without an answer they miss what was learned
+	// last; leases must not expire over it.
+	soon, cancel := context.WithTimeout(ctx, m.cfg.TTL/6)
+	defer cancel()
+	if err := m.engine.WriteHosts(soon); err != nil {
+		m.log.Warn("what was learned about hosts is not in the ledger yet", "error", err)
+	}
 	return s.Exclusive(func() error {
 		s.Drop(names(leases), m.cfg.Now())
 		return m.cfg.Board.Release(ctx, leases)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tiptoe/internal/app"
+	"tiptoe/internal/config"
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/politeness"
 )
@@ -80,7 +81,7 @@ func tail(b []byte) []byte { return b[max(0, len(b)-4000):] }
 // learned reads what the data directory knows of a host.
 func learned(t *testing.T, dataDir, host string) (ledger.Domain, politeness.State) {
 	t.Helper()
-	l, err := app.OpenLedger(dataDir)
+	l, err := app.OpenLedger(context.Background(), config.In(dataDir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,13 @@ const (
 func SummaryBox(s crawl.Summary, t Terminal) string {
 	width := max(boxMinWidth, min(boxWidth, t.Width))
 	inner := width - 4
+	results, resume := dataDir(s.DataDir), dataDir(s.DataDir)
+	if s.Database { // addresses may hold passwords: they are not repeated
+		results, resume = " --database-url ...", " --database-url ..."+resume
+		if s.DataDir == "" {
+			resume += " --redis-url ..."
+		}
+	}
 	box := &boxWriter{t: t, width: width}
 
 	st := summaryStyle(s.Status)
@@ -44,14 +51,17 @@ func SummaryBox(s crawl.Summary, t Terminal) string {
 		box.rule()
 		if s.Remaining > 0 {
 			box.field("remaining", Count(s.Remaining)+" URLs", strong)
-			box.field("resume", "tiptoe resume"+dataDir(s.DataDir), plain)
+			box.field("resume", "tiptoe resume"+resume, plain)
 		}
 		if s.ParkedURLs > 0 {
 			box.field("parked", Count(s.ParkedURLs)+" URLs on hosts that kept failing", warn)
 		}
 	}
 	box.rule()
-	if s.DataDir != "" {
+	switch {
+	case s.Database:
+		box.field("results", "PostgreSQL", strong)
+	case s.DataDir != "":
 		box.field("results", s.DataDir, strong)
 	}
 	for i, cmd := range []string{"tiptoe pages", "tiptoe links --broken", "tiptoe export"} {
@@ -59,7 +69,7 @@ func SummaryBox(s crawl.Summary, t Terminal) string {
 		if i == 0 {
 			label = "next"
 		}
-		box.field(label, cmd+dataDir(s.DataDir), plain)
+		box.field(label, cmd+results, plain)
 	}
 	box.bottom()
 	return box.b.String()

@@ -62,6 +62,9 @@ func (s *Store) run(ctx context.Context, calls ...call) ([]rueidis.RedisResult, 
 	if len(calls) == 0 {
 		return nil, nil
 	}
+	if s.opts.ReadOnly {
+		return nil, errReadOnly
+	}
 	if s.fault != nil {
 		if err := s.fault(); err != nil {
 			return nil, err

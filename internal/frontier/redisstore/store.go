@@ -31,6 +31,10 @@ type Options struct {
 	// store: it needs no leases and is never fenced.
 	Exclusive bool
 
+	// ReadOnly says that this process only looks: it works in no fleet, makes
+	// no frontier where there is none and changes nothing. Shards is read.
+	ReadOnly bool
+
 	// Patience is how long a free group is left to the worker that prefers
 	// it (5 s).
 	Patience time.Duration
@@ -129,18 +133,26 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	s := &Store{
 		client: client, opts: opts, addr: strings.Join(co.InitAddress, ", "), log: opts.Logger,
 		self: hex.EncodeToString(id[:]), cache: newCache(opts.SeenCache), wake: make(chan struct{}, 1),
-		sessions: make([]session, opts.Shards),
 	}
-	for i := range opts.Shards {
+	if opts.ReadOnly {
+		err = s.readLayout(ctx)
+	} else {
+		err = s.checkServer(ctx)
+	}
+	for i := range s.opts.Shards {
 		s.tags = append(s.tags, opts.Prefix+"{s"+strconv.Itoa(i)+"}")
 	}
-	if err := errors.Join(s.checkServer(ctx), s.checkLayout(ctx)); err != nil {
+	s.sessions = make([]session, len(s.tags))
+	if err == nil && !opts.ReadOnly {
+		err = s.checkLayout(ctx)
+	}
+	if err != nil {
 		client.Close()
 		return nil, err
 	}
 	listen, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	if !opts.Exclusive {
+	if !opts.Exclusive && !opts.ReadOnly {
 		s.listening.Go(func() { s.listen(listen) })
 	}
 	return s, nil

@@ -72,12 +72,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -150,9 +152,9 @@ func open(ctx context.Context, url string, readOnly bool) (*Ledger, error) {
 
 	patience, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
-	err = l.retry(patience, 0, l.pool.Ping)
+	err = cause(l.retry(patience, 0, l.pool.Ping))
 	if why, _ := l.Trouble(); why != nil && patience.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("no PostgreSQL answered within %v; is it running, and is this its address? %w", openPatience, why)
+		err = fmt.Errorf("no PostgreSQL answered within %v; is it running, and is this its address? %w", openPatience, cause(why))
 	}
 	if err == nil {
 		err = l.migrate(ctx)
@@ -162,6 +164,22 @@ func open(ctx context.Context, url string, readOnly bool) (*Ledger, error) {
 		return nil, fmt.Errorf("open ledger in database %q on %s: %w", config.ConnConfig.Database, config.ConnConfig.Host, err)
 	}
 	return l, nil
+}
+
+// cause is the one reason in the many lines that the driver has for a
+// connection that it could not make.
+func cause(err error) error {
+	var refused *pgconn.PgError
+	var unreachable *net.OpError
+	var failed *pgconn.ConnectError
+	switch {
+	case !errors.As(err, &failed):
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &unreachable):
+		return unreachable
+	}
+	return err
 }
 
 // Close interrupts readers and commits that wait for the server, lets those
