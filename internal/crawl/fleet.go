@@ -207,12 +207,6 @@ func countersOf(counts map[outcome.Outcome]int64) (c ledger.Counters) {
 	return c
 }
 
-// Processed counts the pages that have a row: what a budget is recounted from.
-func (e *Engine) Processed(ctx context.Context, crawl int64) (int64, error) {
-	counts, err := e.cfg.Ledger.PageCounts(ctx, crawl)
-	return countersOf(counts).Processed, err
-}
-
 // patiently repeats a step until it succeeds or ctx ends. A process alone
 // fails at once: its disk will not come back. In a fleet a store may be away
 // for a while; meanwhile leases expire and nothing is fetched.

@@ -21,7 +21,6 @@ var (
 	scriptOn       = load("on")
 	scriptGrab     = load("grab")
 	scriptSpend    = load("spend")
-	scriptRecount  = load("recount")
 	scriptReport   = load("report")
 	scriptReports  = load("reports")
 	scriptAnnounce = load("announce")
@@ -94,7 +93,10 @@ func (s *Store) Announce(ctx context.Context, c frontier.Announced) error {
 	if err := s.offer(ctx, id, !c.Held); err != nil {
 		return fmt.Errorf("announce crawl %s: %w", id, err)
 	}
-	if _, err := s.one(ctx, boardShard, scriptAnnounce, id, string(text), strconv.FormatInt(c.Cap, 10)); err != nil {
+	s.mu.Lock()
+	s.on[id] = !c.Held
+	s.mu.Unlock()
+	if _, err := s.one(ctx, boardShard, scriptAnnounce, id, string(text), strconv.FormatInt(c.Cap, 10), strconv.FormatInt(c.Used, 10)); err != nil {
 		return fmt.Errorf("announce crawl %s: %w", id, err)
 	}
 	return nil
@@ -103,9 +105,12 @@ func (s *Store) Announce(ctx context.Context, c frontier.Announced) error {
 // Withdraw implements frontier.Board.
 func (s *Store) Withdraw(ctx context.Context, crawl int64) error {
 	id := strconv.FormatInt(crawl, 10)
+	s.mu.Lock()
+	delete(s.on, id)
+	s.mu.Unlock()
 	err := s.offer(ctx, id, false)
 	if err == nil {
-		_, err = s.one(ctx, boardShard, scriptAnnounce, id, "", "0")
+		_, err = s.one(ctx, boardShard, scriptAnnounce, id, "", "0", "0")
 	}
 	if err != nil {
 		return fmt.Errorf("withdraw crawl %s: %w", id, err)
@@ -115,6 +120,12 @@ func (s *Store) Withdraw(ctx context.Context, crawl int64) error {
 
 // offer lets Acquire see a crawl's work, or hides it.
 func (s *Store) offer(ctx context.Context, id string, on bool) error {
+	s.mu.Lock()
+	fresh := "1"
+	if s.on[id] {
+		fresh = "0"
+	}
+	s.mu.Unlock()
 	for shard := range s.tags {
 		if !on {
 			if _, err := s.one(ctx, shard, scriptOff, id); err != nil {
@@ -123,7 +134,7 @@ func (s *Store) offer(ctx context.Context, id string, on bool) error {
 			continue
 		}
 		for from := "-"; from != ""; {
-			r, err := s.one(ctx, shard, scriptOn, id, from, strconv.Itoa(onPage))
+			r, err := s.one(ctx, shard, scriptOn, id, from, strconv.Itoa(onPage), fresh)
 			if err != nil {
 				return err
 			}
@@ -164,15 +175,6 @@ func (s *Store) Spend(ctx context.Context, crawl int64, _ string, n int64) (gran
 		return 0, 0, s.strange("spend", err)
 	}
 	return v[0], v[1], nil
-}
-
-// Recount implements frontier.Board.
-func (s *Store) Recount(ctx context.Context, crawl int64, expected, spent int64) error {
-	_, err := s.one(ctx, boardShard, scriptRecount, strconv.FormatInt(crawl, 10), strconv.FormatInt(expected, 10), strconv.FormatInt(spent, 10))
-	if err != nil {
-		return fmt.Errorf("recount pages of crawl %d: %w", crawl, err)
-	}
-	return nil
 }
 
 // Report implements frontier.Board.
