@@ -171,7 +171,13 @@ func (m *Manager) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if err := m.Turn(ctx); err != nil && ctx.Err() == nil {
+		// Once a turn takes longer than half a lease, hosts begin to wait for it.
+		stop := crawl.Late(m.cfg.TTL/2, func() {
+			m.Trouble(fmt.Sprintf("the fleet's store does not answer, or only slowly: nothing was renewed for %s", m.cfg.TTL/2))
+		})
+		err := m.Turn(ctx)
+		late := stop()
+		if err != nil && ctx.Err() == nil {
 			if !m.failing {
 				m.log.Warn("the fleet's store does not answer; nothing new is fetched until it does", "error", err)
 			}
@@ -181,6 +187,8 @@ func (m *Manager) Run(ctx context.Context) error {
 			m.failing = false
 			m.Trouble("")
 			m.log.Info("the fleet's store answers again")
+		} else if late {
+			m.Trouble("")
 		}
 		timer.Reset(m.cfg.Turn)
 	}

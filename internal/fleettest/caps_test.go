@@ -12,7 +12,7 @@ const fiftyOf500 = "Safety limit: Maximum 50 pages per crawl (requested: 500)"
 
 func Test_SAF_4_three_workers_at_a_cap_of_50_make_exactly_50_page_requests(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, false, webfarm.Config{Seed: 6, Hosts: 12, Pages: 60, Links: 12, Latency: 10 * time.Millisecond, Jitter: 20 * time.Millisecond})
+	f := newFleet(t, false, webfarm.Config{Seed: 6, Hosts: 12, Pages: 60, Links: 12, Latency: 700 * time.Millisecond, Jitter: 200 * time.Millisecond})
 	s := f.serve("--workers", "16", "--max-pages-per-crawl", "50", "--max-concurrent-crawls", "2",
 		"--plans", "small=pages:500,crawls:2,per-host:10,schedules:1,monthly-pages:130")
 	f.work("--workers", "16")

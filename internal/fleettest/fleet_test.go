@@ -29,6 +29,7 @@ type fleet struct {
 	redis   *testenv.Redis
 	pg      *testenv.Server // only where a test restarts it
 	db      string
+	lines   *lines // nil: straight to the stores
 	farm    *webfarm.Farm
 	pulse   *pulse
 	servers []*server
@@ -71,7 +72,11 @@ func (f *fleet) backends() []string {
 	if f.alone {
 		return args
 	}
-	return append(args, "--redis-url", f.redis.URL(), "--database-url", f.db, "--lease-ttl", leaseTTL.String())
+	redis, db := f.redis.URL(), f.db
+	if f.lines != nil {
+		redis, db = f.lines.redisURL, f.lines.db
+	}
+	return append(args, "--redis-url", redis, "--database-url", db, "--lease-ttl", leaseTTL.String())
 }
 
 // work starts a worker.

@@ -118,34 +118,40 @@ func (s *Store) Withdraw(ctx context.Context, crawl int64) error {
 	return nil
 }
 
-// offer lets Acquire see a crawl's work, or hides it.
+// offer lets Acquire see a crawl's work, or hides it, in all shards at once.
 func (s *Store) offer(ctx context.Context, id string, on bool) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.ops.Done()
+	if !on {
+		_, err := s.run(ctx, s.everywhere(scriptOff, id)...)
+		return err
+	}
 	s.mu.Lock()
 	fresh := "1"
 	if s.on[id] {
 		fresh = "0"
 	}
 	s.mu.Unlock()
-	for shard := range s.tags {
-		if !on {
-			if _, err := s.one(ctx, shard, scriptOff, id); err != nil {
-				return err
-			}
-			continue
+	calls := s.everywhere(scriptOn, id, "-", strconv.Itoa(onPage), fresh)
+	for len(calls) > 0 {
+		replies, err := s.run(ctx, calls...)
+		if err != nil {
+			return err
 		}
-		for from := "-"; from != ""; {
-			r, err := s.one(ctx, shard, scriptOn, id, from, strconv.Itoa(onPage), fresh)
-			if err != nil {
-				return err
-			}
+		var more []call
+		for i, r := range replies {
 			last, err := r.ToString()
-			if err != nil && !rueidis.IsRedisNil(err) {
+			if rueidis.IsRedisNil(err) {
+				continue // that was all of the shard
+			}
+			if err != nil {
 				return s.strange("on", err)
 			}
-			if from = ""; last != "" {
-				from = "(" + last
-			}
+			more = append(more, call{calls[i].shard, scriptOn, []string{id, "(" + last, strconv.Itoa(onPage), fresh}})
 		}
+		calls = more
 	}
 	return nil
 }
