@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"tiptoe/internal/ledger"
@@ -225,27 +226,53 @@ func countersOf(counts map[outcome.Outcome]int64) (c ledger.Counters) {
 	return c
 }
 
-// Processed counts the pages that have a row: what a budget is recounted from.
-func (e *Engine) Processed(ctx context.Context, crawl int64) (int64, error) {
-	counts, err := e.cfg.Ledger.PageCounts(ctx, crawl)
-	return countersOf(counts).Processed, err
+// Late calls say once, unless it is stopped within a time; stop reports whether
+// it was called.
+func Late(after time.Duration, say func()) (stop func() (said bool)) {
+	var mu sync.Mutex
+	var stopped, said bool
+	timer := time.AfterFunc(after, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !stopped {
+			said = true
+			say()
+		}
+	})
+	return func() bool {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		return said
+	}
 }
+
+// lateAfter is how long a store is waited for before the status says so.
+const lateAfter = 3 * time.Second
 
 // patiently repeats a step until it succeeds or ctx ends. A process alone
 // fails at once: its disk will not come back. In a fleet a store may be away
 // for a while; meanwhile leases expire and nothing is fetched.
 func (e *Engine) patiently(ctx context.Context, what string, step func() error) error {
+	if e.cfg.Fleet == nil {
+		return step()
+	}
 	wait := 100 * time.Millisecond
 	for failed := false; ; failed = true {
+		stop := Late(lateAfter, func() { e.cfg.Fleet.Trouble(fmt.Sprintf("%s: no answer for %s", what, lateAfter)) })
 		err := step()
+		late := stop()
 		if err == nil {
-			if failed {
+			if late || failed {
 				e.cfg.Fleet.Trouble("")
+			}
+			if failed {
 				e.log.Info("it answers again", "step", what)
 			}
 			return nil
 		}
-		if e.cfg.Fleet == nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return err
 		}
 		if !failed {

@@ -24,6 +24,7 @@ import (
 type Run struct {
 	ID   int64
 	Spec Spec
+	Paid int64 // pages that had a row when it was opened; only who supervises it counts them
 
 	e       *Engine
 	fc      *frontier.Crawl
@@ -160,6 +161,7 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 		r.outcomes[o] += n
 	}
 	r.used.Store(row.Counters.Processed)
+	r.Paid = countersOf(counts).Processed
 	if err := r.findRepeats(ctx); err != nil {
 		return nil, err
 	}

@@ -109,7 +109,13 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 			hold(true)
 			r.cancel()
 		case <-ctx.Done():
-			return r.finish(context.WithoutCancel(ctx), stopRequest{status: ledger.Running, reason: context.Cause(ctx).Error()})
+			last := context.WithoutCancel(ctx)
+			if r.e.cfg.Fleet != nil { // a store may be away for long
+				var cancel context.CancelFunc
+				last, cancel = context.WithTimeout(last, Grace)
+				defer cancel()
+			}
+			return r.finish(last, stopRequest{status: ledger.Running, reason: context.Cause(ctx).Error()})
 		}
 	}
 }
@@ -133,12 +139,12 @@ func (r *Run) limitReached() bool {
 func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	e, status, reason := r.e, end.status, end.reason
 	if e.cfg.Fleet != nil {
-		if err := e.cfg.Fleet.Ended(ctx, r); err != nil {
+		if err := e.patiently(ctx, "end the crawl", func() error { return e.cfg.Fleet.Ended(ctx, r) }); err != nil {
 			return Summary{}, err
 		}
 	}
 	parkedURLs := r.fc.Parked()
-	if err := e.writeParked(ctx, r); err != nil {
+	if err := e.patiently(ctx, "write parked pages", func() error { return e.writeParked(ctx, r) }); err != nil {
 		return Summary{}, err
 	}
 	now := e.cfg.Now()
@@ -152,17 +158,16 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	remaining, spent := r.fc.Pending()-parkedURLs, r.used.Load()
 	if s := r.shared.Load(); e.cfg.Fleet != nil && s != nil {
 		parkedURLs = s.Parked
-		remaining, spent = s.Pending-s.Parked, s.Spent-s.Unused
+		remaining = s.Pending - s.Parked
 	}
 	if e.cfg.Fleet != nil {
-		var err error
-		if row.Counters, err = r.truth(ctx); err != nil {
+		err := e.patiently(ctx, "count the crawl's pages", func() (err error) { row.Counters, err = r.truth(ctx); return err })
+		if err != nil {
 			return Summary{}, err
 		}
 		row.Worker = "" // the crawl's own row, for all of them
-		if r.Spec.MaxURLs <= 0 {
-			spent = row.Counters.Processed
-		}
+		// What a worker died with is gone from the budget, and was not had.
+		spent = row.Counters.Processed
 	}
 	sum := Summary{
 		Crawl: r.ID, Status: status, Reason: reason, Counters: row.Counters, Spent: spent,
@@ -175,17 +180,18 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	for _, ch := range e.sched.TakeChanged() {
 		b.Domains = append(b.Domains, domainRow(ch))
 	}
-	if err := e.cfg.Ledger.Commit(ctx, b); err != nil {
+	if err := e.patiently(ctx, "write the crawl's end", func() error { return e.cfg.Ledger.Commit(ctx, b) }); err != nil {
 		return sum, fmt.Errorf("write the crawl's end: %w", err)
 	}
 	e.sched.Close(r.fc, now)
-	if _, err := e.sched.Commit(ctx, &frontier.Batch{}, now); err != nil {
+	err := e.patiently(ctx, "write clocks", func() error { _, err := e.sched.Commit(ctx, &frontier.Batch{}, now); return err })
+	if err != nil {
 		return sum, err
 	}
 	// What is parked or set aside may be released later, and then the seen set
 	// says what was already fetched.
 	if status == ledger.Completed && sum.ParkedURLs == 0 && r.trapped() == 0 {
-		if err := e.cfg.Store.DropCrawl(ctx, r.fc.ID); err != nil {
+		if err := e.patiently(ctx, "forget the crawl's frontier", func() error { return e.cfg.Store.DropCrawl(ctx, r.fc.ID) }); err != nil {
 			return sum, err
 		}
 	}

@@ -47,7 +47,7 @@ func (m *Manager) free(crawl int64) {
 
 // Opened puts a crawl that this process supervises on the board.
 func (m *Manager) Opened(r *crawl.Run) {
-	c := frontier.Announced{ID: r.ID, By: m.cfg.Worker, Cap: max(r.Spec.MaxURLs, 0)}
+	c := frontier.Announced{ID: r.ID, By: m.cfg.Worker, Cap: max(r.Spec.MaxURLs, 0), Used: r.Paid}
 	// Before its seeds are queued, or whoever leases them finds no crawl to
 	// join. Without an answer the next turn announces it.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -104,10 +104,8 @@ func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
 			return ctx.Err()
 		}
 	}
-	if n := r.Unused(1 << 62); n > 0 {
-		if _, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n); err != nil {
-			return err
-		}
+	if err := m.handIn(ctx, r); err != nil {
+		return err
 	}
 	m.mu.Lock()
 	delete(m.supervised, r.ID)
@@ -180,11 +178,8 @@ func (m *Manager) readBoard(ctx context.Context) error {
 
 // leave ends this worker's part in a crawl and says so.
 func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
-	if n := r.Unused(1 << 62); n > 0 {
-		if _, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n); err != nil {
-			r.Allow(n)
-			return err
-		}
+	if err := m.handIn(ctx, r); err != nil {
+		return err
 	}
 	if err := r.Leave(ctx, cut); err != nil {
 		return err
@@ -205,7 +200,7 @@ const maxChunk = 64
 func (m *Manager) budgets(ctx context.Context) error {
 	for _, r := range m.runs() {
 		p := r.Part()
-		if !p.Capped {
+		if !p.Capped || m.held(r) {
 			continue
 		}
 		switch {
@@ -216,14 +211,31 @@ func (m *Manager) budgets(ctx context.Context) error {
 			}
 			r.Allow(got)
 		case p.Allowance > 0 && p.Pending == 0 && p.InHand == 0:
-			n := r.Unused(p.Allowance)
-			if _, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n); err != nil {
-				r.Allow(n)
+			if err := m.handIn(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// held reports whether this process is about to end a crawl that it supervises.
+func (m *Manager) held(r *crawl.Run) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.supervised[r.ID]
+	return s != nil && s.state.Held
+}
+
+// handIn gives back the pages that nobody here uses. Without an answer they
+// stay spent: they must not be both here and in the budget.
+func (m *Manager) handIn(ctx context.Context, r *crawl.Run) error {
+	n := r.Unused(1 << 62)
+	if n == 0 {
+		return nil
+	}
+	_, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n)
+	return err
 }
 
 func (m *Manager) chunk(r *crawl.Run) int64 {
@@ -313,9 +325,6 @@ func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 		}
 	}
 	sh.Settled = stable && s.last != nil && s.last.Pending == pending && s.last.Counters == sh.Counters
-	if err := m.recount(ctx, s, sh); err != nil {
-		return err
-	}
 	m.mu.Lock()
 	s.last = sh
 	if limit := s.run.Spec.Concurrency; limit > 0 && !s.state.Held && s.slots.divide(limit, reports, func(w string) time.Duration { return at.Sub(s.heard[w].at) }, m.cfg.TTL, at) {
@@ -359,22 +368,6 @@ func (s *supervision) listens(r *frontier.Report, now time.Time, patience time.D
 		s.heard[r.Worker] = h
 	}
 	return now.Sub(h.at) < patience
-}
-
-// recount finds pages that a worker took from the budget and died with: when
-// somebody wants pages and there are none, although nobody has any unused, the
-// rows of the ledger say how many were really used.
-func (m *Manager) recount(ctx context.Context, s *supervision, sh *crawl.Shared) error {
-	limit := s.run.Spec.MaxURLs
-	if limit <= 0 || sh.Spent < limit || !sh.Hungry || sh.Unused > 0 || sh.InHand > 0 || !sh.Settled {
-		return nil
-	}
-	used, err := m.engine.Processed(ctx, s.run.ID)
-	if err != nil || used >= sh.Spent {
-		return err
-	}
-	m.log.Info("pages that a lost worker had taken are back in the budget", "crawl", s.run.ID, "pages", sh.Spent-used)
-	return m.cfg.Board.Recount(ctx, s.run.ID, sh.Spent, used)
 }
 
 func addUp(a, b *ledger.Counters) {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -197,7 +198,13 @@ func (m *Manager) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if err := m.Turn(ctx); err != nil && ctx.Err() == nil {
+		// Once a turn takes longer than half a lease, hosts begin to wait for it.
+		stop := crawl.Late(m.cfg.TTL/2, func() {
+			m.Trouble(fmt.Sprintf("the fleet's store does not answer, or only slowly: nothing was renewed for %s", m.cfg.TTL/2))
+		})
+		err := m.Turn(ctx)
+		late := stop()
+		if err != nil && ctx.Err() == nil {
 			if !m.failing {
 				m.log.Warn("the fleet's store does not answer; nothing new is fetched until it does", "error", err)
 			}
@@ -207,6 +214,8 @@ func (m *Manager) Run(ctx context.Context) error {
 			m.failing = false
 			m.Trouble("")
 			m.log.Info("the fleet's store answers again")
+		} else if late {
+			m.Trouble("")
 		}
 		timer.Reset(m.cfg.Turn)
 	}
@@ -306,40 +315,57 @@ func (m *Manager) renew(ctx context.Context, now time.Time) error {
 	return m.know(ctx, unknown, changed)
 }
 
-// know joins crawls that leases brought work of, and takes that work in.
+// know joins crawls that leases brought work of, and takes that work in. If a
+// store does not answer, the groups are given back, and come again.
 func (m *Manager) know(ctx context.Context, unknown []frontier.CrawlID, leases []frontier.Lease) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	slices.Sort(unknown)
-	opened := false
-	for _, id := range slices.Compact(unknown) {
-		m.mu.Lock()
-		_, have := m.joined[int64(id)]
-		_, mine := m.supervised[int64(id)]
-		_, soon := m.taking[int64(id)]
-		if !have && !mine && !soon {
-			m.joining = int64(id)
-		}
-		m.mu.Unlock()
-		if soon {
-			continue
-		}
-		if have || mine { // opened since the leases were counted
-			opened = true
-			continue
-		}
-		opened = m.join(ctx, int64(id)) || opened
+	s := m.engine.Scheduler()
+	opened, err := m.joinAll(ctx, unknown)
+	if err != nil {
+		s.Drain(names(leases), m.cfg.Now())
+		return err
 	}
 	if opened {
-		s := m.engine.Scheduler()
 		return s.Exclusive(func() error { s.Refresh(leases, m.cfg.Now()); return nil })
 	}
 	return nil
 }
 
+// joinAll joins those crawls that are on. One that has ended or is held leaves
+// its queue behind; when it goes on it is announced, and its groups come with
+// the next renewal.
+func (m *Manager) joinAll(ctx context.Context, ids []frontier.CrawlID) (opened bool, err error) {
+	board, err := m.cfg.Board.Crawls(ctx)
+	if err != nil {
+		return false, err
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		on := slices.ContainsFunc(board, func(c frontier.Announced) bool { return c.ID == int64(id) && !c.Held })
+		m.mu.Lock()
+		_, have := m.joined[int64(id)]
+		_, mine := m.supervised[int64(id)]
+		_, soon := m.taking[int64(id)]
+		if on = on && !have && !mine && !soon; on {
+			m.joining = int64(id)
+		}
+		m.mu.Unlock()
+		opened = opened || (have || mine) && !soon // since the leases were counted
+		if on {
+			ok, err := m.join(ctx, int64(id))
+			if err != nil {
+				return opened, err
+			}
+			opened = opened || ok
+		}
+	}
+	return opened, nil
+}
+
 // join opens a crawl that another process supervises.
-func (m *Manager) join(ctx context.Context, id int64) (ok bool) {
+func (m *Manager) join(ctx context.Context, id int64) (ok bool, err error) {
 	var run *crawl.Run
 	defer func() {
 		m.mu.Lock()
@@ -350,16 +376,19 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool) {
 		m.free(id)
 	}()
 	row, err := m.cfg.Ledger.Crawl(ctx, id)
-	if err != nil {
+	if errors.Is(err, ledger.ErrNoCrawl) {
 		m.log.Warn("work of a crawl that the ledger does not know is left alone", "crawl", id, "error", err)
-		return false
+		return false, nil
+	}
+	if err != nil {
+		return false, err
 	}
 	if run, err = m.engine.Join(ctx, row); err != nil {
 		m.log.Error("a crawl cannot be joined", "crawl", id, "error", err)
-		return false
+		return false, nil
 	}
 	m.log.Info("joined a crawl", "crawl", id, "site", row.Seeds[0])
-	return true
+	return true, nil
 }
 
 // lease takes what is free, and what robots.txt files lead to.
@@ -445,9 +474,7 @@ func (m *Manager) handBack(ctx context.Context) error {
 	held := s.Held()
 	s.Drain(names(held), m.cfg.Now())
 	for _, r := range m.runs() {
-		if n := r.Unused(1 << 62); n > 0 {
-			_, _, _ = m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n) // or recounted later
-		}
+		_ = m.handIn(ctx, r) // or they stay spent
 		_ = m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
 	}
 	if err := m.release(ctx, held); err != nil {

@@ -176,7 +176,7 @@ func (s *shared) pending(crawl frontier.CrawlID) (n int64) {
 
 // Announce implements frontier.Board.
 func (m *Member) Announce(_ context.Context, c frontier.Announced) error {
-	return m.call("announce", func() { m.s.announce(c, c.Held); m.s.crawls[c.ID] = c })
+	return m.call("announce", func() { m.s.announce(c, c.Held); m.s.crawls[c.ID] = c; m.s.spent[c.ID] = max(m.s.spent[c.ID], c.Used) })
 }
 
 // Withdraw implements frontier.Board.
@@ -189,6 +189,10 @@ func (s *shared) announce(c frontier.Announced, off bool) {
 	for k := range s.queues {
 		if k.crawl == frontier.CrawlID(c.ID) {
 			s.offer(k.group)
+			if h, held := s.holders[k.group]; held && !off {
+				s.clock++
+				s.sessions[h.session].groups[k.group] = s.clock
+			}
 		}
 	}
 }
@@ -211,15 +215,6 @@ func (m *Member) Spend(_ context.Context, crawl int64, _ string, n int64) (grant
 		spent = m.s.spent[crawl]
 	})
 	return granted, spent, err
-}
-
-// Recount implements frontier.Board.
-func (m *Member) Recount(_ context.Context, crawl int64, expected, spent int64) error {
-	return m.call("recount", func() {
-		if m.s.spent[crawl] == expected {
-			m.s.spent[crawl] = spent
-		}
-	})
 }
 
 // Report implements frontier.Board.

@@ -29,6 +29,7 @@ type fleet struct {
 	redis   *testenv.Redis
 	pg      *testenv.Server // only where a test restarts it
 	db      string
+	lines   *lines // nil: straight to the stores
 	farm    *webfarm.Farm
 	pulse   *pulse
 	servers []*server
@@ -71,7 +72,11 @@ func (f *fleet) backends() []string {
 	if f.alone {
 		return args
 	}
-	return append(args, "--redis-url", f.redis.URL(), "--database-url", f.db, "--lease-ttl", leaseTTL.String())
+	redis, db := f.redis.URL(), f.db
+	if f.lines != nil {
+		redis, db = f.lines.redisURL, f.lines.db
+	}
+	return append(args, "--redis-url", redis, "--database-url", db, "--lease-ttl", leaseTTL.String())
 }
 
 // work starts a worker.
@@ -153,6 +158,38 @@ func (f *fleet) ask(s *server, method, path string, body any) (int, string, erro
 	return resp.StatusCode, string(b), err
 }
 
+// post and get demand success; get reads the answer.
+func (f *fleet) post(s *server, path string, body any) string {
+	f.t.Helper()
+	status, text, err := f.ask(s, "POST", path, body)
+	if err != nil || status > 299 {
+		f.t.Fatalf("%s: %d %s %v", path, status, text, err)
+	}
+	return text
+}
+
+func (f *fleet) get(s *server, path string, into any) {
+	f.t.Helper()
+	status, text, err := f.ask(s, "GET", path, nil)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), into)
+	}
+	if err != nil || status > 299 {
+		f.t.Fatalf("%s: %d %s %v", path, status, text, err)
+	}
+}
+
+// tenant makes one and returns a key of it.
+func (f *fleet) tenant(s *server, id, plan string) (key string) {
+	f.t.Helper()
+	f.post(s, "/v1/tenants", fields{"id": id, "plan": plan})
+	var k struct{ Key string }
+	if err := json.Unmarshal([]byte(f.post(s, "/v1/tenants/"+id+"/keys", fields{})), &k); err != nil {
+		f.t.Fatal(err)
+	}
+	return k.Key
+}
+
 // order places a job on the whole farm, or on what more says.
 func (f *fleet) order(s *server, more fields) (j client.Job) {
 	f.t.Helper()
@@ -160,11 +197,7 @@ func (f *fleet) order(s *server, more fields) (j client.Job) {
 	for k, v := range more {
 		o[k] = v
 	}
-	status, body, err := f.ask(s, "POST", "/v1/jobs", o)
-	if err != nil || status > 299 {
-		f.t.Fatalf("order: %d %s %v", status, body, err)
-	}
-	if err := json.Unmarshal([]byte(body), &j); err != nil {
+	if err := json.Unmarshal([]byte(f.post(s, "/v1/jobs", o)), &j); err != nil {
 		f.t.Fatal(err)
 	}
 	return j
@@ -222,6 +255,18 @@ type one[T any] struct{ V T }
 func number(f *fleet, sql string, args ...any) int64 {
 	f.t.Helper()
 	return query[one[int64]](f, sql, args...)[0].V
+}
+
+// rows counts the pages that a crawl has.
+func (f *fleet) rows(crawl int64) int64 {
+	f.t.Helper()
+	return number(f, "SELECT count(*) FROM pages WHERE kind = 'page' AND outcome = 'ok' AND crawl_id = $1", crawl)
+}
+
+// pageRequests are those that the farm saw, whatever became of them.
+func (f *fleet) pageRequests() int64 {
+	b := f.farm.Books()
+	return b.Requests - b.Robots
 }
 
 // workersIn counts the workers that have a place in Redis' list.

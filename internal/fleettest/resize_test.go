@@ -58,20 +58,29 @@ func (f *fleet) listed(owners map[string]string) {
 		want[o]++
 	}
 	f.until(10*time.Second, "tiptoe workers says what Redis says", func() bool { // heartbeats are a moment old
-		out, err := exec.Command(binary, "workers", "--redis-url", f.redis.URL(), "--json").Output()
-		if err != nil {
-			f.t.Fatalf("tiptoe workers: %v", err)
-		}
 		got := map[string]int{}
-		for line := range strings.Lines(string(out)) {
-			var w frontier.Worker
-			if err := json.Unmarshal([]byte(line), &w); err != nil {
-				f.t.Fatalf("tiptoe workers: %v in %s", err, line)
-			}
+		for _, w := range f.list() {
 			got[w.ID] = w.Hosts
 		}
 		return maps.Equal(got, want)
 	})
+}
+
+// list is what tiptoe workers says.
+func (f *fleet) list() (all []frontier.Worker) {
+	f.t.Helper()
+	out, err := exec.Command(binary, "workers", "--redis-url", f.redis.URL(), "--json").Output()
+	if err != nil {
+		f.t.Fatalf("tiptoe workers: %v", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		var w frontier.Worker
+		if err := json.Unmarshal([]byte(line), &w); err != nil {
+			f.t.Fatalf("tiptoe workers: %v in %s", err, line)
+		}
+		all = append(all, w)
+	}
+	return all
 }
 
 // settled waits until all hosts are held, by so many workers, and nothing

@@ -20,18 +20,19 @@ type Board interface {
 
 	// Announce puts a crawl on the board or changes how it is doing; it stays
 	// until it is withdrawn. Acquire offers no work of a crawl that is held.
+	// When a process announces a crawl that it had not on, whoever holds groups
+	// with work of it hears of them by Renew.
 	Announce(ctx context.Context, c Announced) error
 	Withdraw(ctx context.Context, crawl int64) error
 	Crawls(ctx context.Context) ([]Announced, error)
 
 	// Spend takes up to n pages of a crawl's budget for a worker; fewer, or
 	// none, if no more are left. A negative n gives pages back. A crawl with
-	// no cap has any number. spent is what all workers have taken by now.
+	// no cap has any number. spent is what all workers have taken by now; what
+	// a worker took and died with stays spent, as nobody knows how much of it
+	// was used. It outlives Withdraw: a crawl that is resumed has no second
+	// budget.
 	Spend(ctx context.Context, crawl int64, worker string, n int64) (granted, spent int64, err error)
-
-	// Recount sets what was spent, when a worker died with pages it had taken
-	// and not used. It does nothing if somebody spent since expected was read.
-	Recount(ctx context.Context, crawl int64, expected, spent int64) error
 
 	// Report tells how a crawl goes at one worker; it is forgotten after ttl.
 	// A ttl of 0 removes it. A report without a picture leaves the last one
@@ -46,6 +47,7 @@ type Announced struct {
 	By      string    `json:"by"`             // the worker that supervises it
 	Held    bool      `json:"held,omitempty"` // no new requests: it is being stopped, or paused
 	Cap     int64     `json:"cap,omitempty"`  // pages over all workers; 0: no cap
+	Used    int64     `json:"used,omitempty"` // pages that had a row when it was opened: no less is spent
 	Changed time.Time `json:"changed"`        // when the supervisor last said so
 	Cut     bool      `json:"cut,omitempty"`  // what is in flight gets no grace
 

@@ -21,7 +21,6 @@ var (
 	scriptOn       = load("on")
 	scriptGrab     = load("grab")
 	scriptSpend    = load("spend")
-	scriptRecount  = load("recount")
 	scriptReport   = load("report")
 	scriptReports  = load("reports")
 	scriptAnnounce = load("announce")
@@ -94,7 +93,10 @@ func (s *Store) Announce(ctx context.Context, c frontier.Announced) error {
 	if err := s.offer(ctx, id, !c.Held); err != nil {
 		return fmt.Errorf("announce crawl %s: %w", id, err)
 	}
-	if _, err := s.one(ctx, boardShard, scriptAnnounce, id, string(text), strconv.FormatInt(c.Cap, 10)); err != nil {
+	s.mu.Lock()
+	s.on[id] = !c.Held
+	s.mu.Unlock()
+	if _, err := s.one(ctx, boardShard, scriptAnnounce, id, string(text), strconv.FormatInt(c.Cap, 10), strconv.FormatInt(c.Used, 10)); err != nil {
 		return fmt.Errorf("announce crawl %s: %w", id, err)
 	}
 	return nil
@@ -103,9 +105,12 @@ func (s *Store) Announce(ctx context.Context, c frontier.Announced) error {
 // Withdraw implements frontier.Board.
 func (s *Store) Withdraw(ctx context.Context, crawl int64) error {
 	id := strconv.FormatInt(crawl, 10)
+	s.mu.Lock()
+	delete(s.on, id)
+	s.mu.Unlock()
 	err := s.offer(ctx, id, false)
 	if err == nil {
-		_, err = s.one(ctx, boardShard, scriptAnnounce, id, "", "0")
+		_, err = s.one(ctx, boardShard, scriptAnnounce, id, "", "0", "0")
 	}
 	if err != nil {
 		return fmt.Errorf("withdraw crawl %s: %w", id, err)
@@ -113,28 +118,40 @@ func (s *Store) Withdraw(ctx context.Context, crawl int64) error {
 	return nil
 }
 
-// offer lets Acquire see a crawl's work, or hides it.
+// offer lets Acquire see a crawl's work, or hides it, in all shards at once.
 func (s *Store) offer(ctx context.Context, id string, on bool) error {
-	for shard := range s.tags {
-		if !on {
-			if _, err := s.one(ctx, shard, scriptOff, id); err != nil {
-				return err
-			}
-			continue
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.ops.Done()
+	if !on {
+		_, err := s.run(ctx, s.everywhere(scriptOff, id)...)
+		return err
+	}
+	s.mu.Lock()
+	fresh := "1"
+	if s.on[id] {
+		fresh = "0"
+	}
+	s.mu.Unlock()
+	calls := s.everywhere(scriptOn, id, "-", strconv.Itoa(onPage), fresh)
+	for len(calls) > 0 {
+		replies, err := s.run(ctx, calls...)
+		if err != nil {
+			return err
 		}
-		for from := "-"; from != ""; {
-			r, err := s.one(ctx, shard, scriptOn, id, from, strconv.Itoa(onPage))
-			if err != nil {
-				return err
-			}
+		var more []call
+		for i, r := range replies {
 			last, err := r.ToString()
-			if err != nil && !rueidis.IsRedisNil(err) {
+			if rueidis.IsRedisNil(err) {
+				continue // that was all of the shard
+			}
+			if err != nil {
 				return s.strange("on", err)
 			}
-			if from = ""; last != "" {
-				from = "(" + last
-			}
+			more = append(more, call{calls[i].shard, scriptOn, []string{id, "(" + last, strconv.Itoa(onPage), fresh}})
 		}
+		calls = more
 	}
 	return nil
 }
@@ -164,15 +181,6 @@ func (s *Store) Spend(ctx context.Context, crawl int64, _ string, n int64) (gran
 		return 0, 0, s.strange("spend", err)
 	}
 	return v[0], v[1], nil
-}
-
-// Recount implements frontier.Board.
-func (s *Store) Recount(ctx context.Context, crawl int64, expected, spent int64) error {
-	_, err := s.one(ctx, boardShard, scriptRecount, strconv.FormatInt(crawl, 10), strconv.FormatInt(expected, 10), strconv.FormatInt(spent, 10))
-	if err != nil {
-		return fmt.Errorf("recount pages of crawl %d: %w", crawl, err)
-	}
-	return nil
 }
 
 // Report implements frontier.Board.

@@ -89,8 +89,9 @@ type Store struct {
 
 	mu       sync.Mutex // guards what follows
 	worker   string
-	sessions []session // one for each shard
-	lost     []string  // groups whose loss Renew has not reported yet
+	sessions []session       // one for each shard
+	lost     []string        // groups whose loss Renew has not reported yet
+	on       map[string]bool // crawls that this process has announced
 
 	leasing sync.Mutex // one Acquire, Renew or Release at a time
 }
@@ -133,6 +134,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	s := &Store{
 		client: client, opts: opts, addr: strings.Join(co.InitAddress, ", "), log: opts.Logger,
 		self: hex.EncodeToString(id[:]), cache: newCache(opts.SeenCache), wake: make(chan struct{}, 1),
+		on: make(map[string]bool),
 	}
 	if opts.ReadOnly {
 		err = s.readLayout(ctx)

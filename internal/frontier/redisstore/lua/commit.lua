@@ -17,11 +17,7 @@ local function announce(group, first)
 	local owner = call('HGET', B .. ':o', group)
 	if not owner then return first and free(group) end
 	local holder = string.match(owner, ' (.*)$')
-	if holder == session then return end
-	call('ZADD', B .. ':d:' .. holder, clock, group)
-	if call('HSETNX', B .. ':t', holder, 1) == 1 then
-		call('PUBLISH', string.match(B, '^(.*){') .. 'wake:' .. string.match(holder, '([^/]*)/%d+$'), '1')
-	end
+	if holder ~= session then tell(holder, group, clock) end
 end
 
 local ids = {}

@@ -24,5 +24,6 @@ if stop > 0 then
 end
 call('UNLINK', B .. ':a:' .. id, B .. ':p:' .. id)
 call('HDEL', B .. ':z', id)
+call('HDEL', B .. ':spent', id)
 call('SREM', B .. ':off', id)
 return 0

@@ -48,6 +48,14 @@ local function free(group)
 	end
 end
 
+-- tell lets the holder of a group count its queues anew.
+local function tell(holder, group, clock)
+	call('ZADD', B .. ':d:' .. holder, clock, group)
+	if call('HSETNX', B .. ':t', holder, 1) == 1 then
+		call('PUBLISH', string.match(B, '^(.*){') .. 'wake:' .. string.match(holder, '([^/]*)/%d+$'), '1')
+	end
+end
+
 -- alive says whether a session's leases hold.
 local function alive(session)
 	local expiry = call('ZSCORE', B .. ':x', session)
