@@ -1,8 +1,6 @@
 package fleettest
 
 import (
-	"encoding/json"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,17 +97,6 @@ func (f *fleet) workersSeen(s *server) (list client.Workers) {
 	f.t.Helper()
 	f.get(s, "/v1/workers", &list)
 	return list
-}
-
-func (f *fleet) get(s *server, path string, into any) {
-	f.t.Helper()
-	status, body, err := f.ask(s, "GET", path, nil)
-	if err != nil || status != http.StatusOK {
-		f.t.Fatalf("%s: %d %s %v", path, status, body, err)
-	}
-	if err := json.Unmarshal([]byte(body), into); err != nil {
-		f.t.Fatal(err)
-	}
 }
 
 func (f *fleet) hostsSeen(s *server, job string) []client.Host {
