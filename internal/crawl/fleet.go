@@ -152,8 +152,8 @@ type Part struct {
 	InFlight  int64
 	Retrying  int64
 	Allowance int64
-	Hungry    bool // the allowance is used up and somebody wants more
-	Capped    bool // the crawl has a page budget
+	Hungry    bool  // the allowance is used up and somebody wants more
+	Capped    bool  // the crawl has a page budget
 	Slots     int64 // requests that may be in flight here, if the crawl has a bound
 	SlotRound int64 // the division that they are from
 	SlotsFull bool  // all of them are in use, and something waits
