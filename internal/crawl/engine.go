@@ -165,7 +165,7 @@ func New(cfg Config) *Engine {
 		held, bits = cfg.Fleet.Held, cfg.Fleet.Bits()
 	}
 	e.sched = frontier.New(cfg.Store, frontier.Options{
-		Held: held, WorkerBits: bits,
+		Held: held, WorkerBits: bits, Gone: e.gone,
 		Shards: cfg.Shards, RobotSlots: cfg.RobotSlots, MemoryURLs: cfg.MemoryURLs,
 		ReadyHosts: cfg.ReadyHosts, HalfLife: cfg.HalfLife, Rand: cfg.Rand, Now: cfg.Now,
 		RestartedAt: cfg.RestartedAt, RestartRules: cfg.RestartRules,

@@ -3,10 +3,12 @@ package crawl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"tiptoe/internal/frontier"
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
 )
@@ -224,6 +226,38 @@ func countersOf(counts map[outcome.Outcome]int64) (c ledger.Counters) {
 		tally(&c, o, n)
 	}
 	return c
+}
+
+// gone ends a crawl that the frontier has not got any more, if this process
+// supervises it. If it has only joined it, the board tells it to leave.
+func (e *Engine) gone(id frontier.CrawlID) {
+	e.mu.Lock()
+	r := e.runs[id]
+	e.mu.Unlock()
+	if r != nil {
+		r.FrontierGone()
+	}
+}
+
+// FrontierGone ends the crawl as failed: what was left of it is not known.
+func (r *Run) FrontierGone() {
+	r.ask(stopRequest{reason: ErrFrontierGone.Error(), status: ledger.Failed, grace: Grace})
+}
+
+// inFrontier reports whether the shared frontier still has a crawl.
+func (e *Engine) inFrontier(ctx context.Context, crawl int64) (bool, error) {
+	s, ok := e.cfg.Store.(interface {
+		Pending(ctx context.Context, crawl frontier.CrawlID) (n int64, stable bool, err error)
+	})
+	if !ok {
+		return true, nil
+	}
+	_, _, err := s.Pending(ctx, frontier.CrawlID(crawl))
+	var gone *frontier.NotOpenError
+	if errors.As(err, &gone) {
+		return false, nil
+	}
+	return true, err
 }
 
 // Late calls say once, unless it is stopped within a time; stop reports whether

@@ -136,6 +136,13 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	if err != nil {
 		return nil, err
 	}
+	if e.cfg.Fleet != nil && len(counts) > 0 {
+		if there, err := e.inFrontier(ctx, row.ID); err != nil {
+			return nil, err
+		} else if !there {
+			return nil, ErrFrontierGone
+		}
+	}
 	// The rows are the truth; of the stored counters only those that no row
 	// holds are kept.
 	old := row.Counters

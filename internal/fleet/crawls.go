@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -288,7 +289,10 @@ func (m *Manager) supervises(r *crawl.Run) *supervision {
 func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 	at := m.cfg.Now()
 	pending, stable, err := m.cfg.Board.Pending(ctx, frontier.CrawlID(s.run.ID))
-	if err != nil {
+	var gone *frontier.NotOpenError
+	if errors.As(err, &gone) {
+		s.run.FrontierGone()
+	} else if err != nil {
 		return err
 	}
 	reports, err := m.cfg.Board.Reports(ctx, s.run.ID, look)

@@ -161,7 +161,11 @@ func (m *Member) Changed() <-chan struct{} { return m.wake }
 
 // Pending implements frontier.Leases. One instant counts everything.
 func (m *Member) Pending(_ context.Context, crawl frontier.CrawlID) (n int64, stable bool, err error) {
-	err = m.call("pending", func() { n = m.s.pending(crawl) })
+	open := false
+	err = m.call("pending", func() { n, open = m.s.pending(crawl), m.s.open[crawl] })
+	if err == nil && !open {
+		err = &frontier.NotOpenError{Crawl: crawl}
+	}
 	return n, err == nil, err
 }
 

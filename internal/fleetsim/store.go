@@ -2,7 +2,6 @@ package fleetsim
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -118,12 +117,12 @@ func (s *shared) commit(m *Member, f fence, doubt map[urlKey]bool, b *frontier.B
 	s.reap()
 	for _, e := range b.Add {
 		if !s.open[e.Crawl] {
-			return nil, nil, errors.New("the crawl is not open")
+			return nil, nil, &frontier.NotOpenError{Crawl: e.Crawl}
 		}
 	}
 	for _, mk := range b.Mark {
 		if !s.open[mk.Crawl] {
-			return nil, nil, errors.New("the crawl is not open")
+			return nil, nil, &frontier.NotOpenError{Crawl: mk.Crawl}
 		}
 	}
 	for _, e := range b.Add {

@@ -78,7 +78,8 @@ type Leases interface {
 
 	// Pending counts the entries of a crawl over the whole fleet. stable says
 	// that the number was true at one instant; a zero that is not stable
-	// proves nothing.
+	// proves nothing. A crawl that was never opened, was dropped or is lost is
+	// a NotOpenError.
 	Pending(ctx context.Context, crawl CrawlID) (n int64, stable bool, err error)
 }
 

@@ -37,6 +37,11 @@ type Options struct {
 	// WorkerBits tell the permits of processes apart that share a ledger.
 	WorkerBits uint16
 
+	// Gone is told that the store, which others use too, has not got a crawl
+	// any more; what a commit said of it is left out. Optional, called without
+	// locks but the one of commits.
+	Gone func(CrawlID)
+
 	// Knowledge returns what earlier crawls learned about a group.
 	Knowledge func(ctx context.Context, group string) (politeness.State, error)
 
@@ -324,7 +329,7 @@ func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entr
 	if s.opt.Held != nil {
 		whole.Ack, whole.Update = s.ofThisLease(b)
 	}
-	added, err := s.store.Commit(ctx, &whole)
+	added, err := s.commit(ctx, &whole, now)
 	var fenced *FencedError
 	if err != nil && !errors.As(err, &fenced) {
 		s.doubts.note(b)
@@ -347,6 +352,29 @@ func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entr
 		s.settle(r, nil, now)
 	}
 	return added, nil
+}
+
+// commit leaves out crawls that the store has not got: nobody can do anything
+// for them any more, and others must not wait for that.
+func (s *Scheduler) commit(ctx context.Context, b *Batch, now time.Time) ([]Entry, error) {
+	for {
+		added, err := s.store.Commit(ctx, b)
+		var gone *NotOpenError
+		if s.opt.Held == nil || !errors.As(err, &gone) {
+			return added, err
+		}
+		lost, rest := b.of(gone.Crawl)
+		for i := range lost.Update {
+			s.settle(lost.Update[i].Ref(), nil, now)
+		}
+		for _, r := range lost.Ack {
+			s.settle(r, nil, now)
+		}
+		*b = rest
+		if s.opt.Gone != nil {
+			s.opt.Gone(gone.Crawl)
+		}
+	}
 }
 
 func (s *Scheduler) announce(c *Crawl, e Entry, now time.Time) {

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"fmt"
 
 	"tiptoe/internal/weburl"
 )
@@ -43,6 +44,32 @@ type Batch struct {
 	Update []Entry // still queued, with new Tries/NotBefore; one that is not queued stays gone
 	Notes  []Note
 }
+
+// of is the part of a batch that belongs to one crawl, and without the rest.
+func (b *Batch) of(crawl CrawlID) (of, without Batch) {
+	split(b.Add, func(e *Entry) CrawlID { return e.Crawl }, crawl, &of.Add, &without.Add)
+	split(b.Mark, func(m *Mark) CrawlID { return m.Crawl }, crawl, &of.Mark, &without.Mark)
+	split(b.Ack, func(r *Ref) CrawlID { return r.Crawl }, crawl, &of.Ack, &without.Ack)
+	split(b.Update, func(e *Entry) CrawlID { return e.Crawl }, crawl, &of.Update, &without.Update)
+	without.Notes = b.Notes
+	return of, without
+}
+
+func split[T any](all []T, crawlOf func(*T) CrawlID, crawl CrawlID, of, without *[]T) {
+	for i := range all {
+		if crawlOf(&all[i]) == crawl {
+			*of = append(*of, all[i])
+		} else {
+			*without = append(*without, all[i])
+		}
+	}
+}
+
+// NotOpenError is a store's answer about a crawl that it does not have: it was
+// dropped, or the store has lost its data.
+type NotOpenError struct{ Crawl CrawlID }
+
+func (e *NotOpenError) Error() string { return fmt.Sprintf("crawl %d is not open", e.Crawl) }
 
 // Queue is one group's waiting work in one crawl.
 type Queue struct {

@@ -252,7 +252,7 @@ func (s *Store) fail(err error) error {
 	return *s.broken.Load()
 }
 
-func notOpen(crawl frontier.CrawlID) error { return fmt.Errorf("crawl %d is not open", crawl) }
+func notOpen(crawl frontier.CrawlID) error { return &frontier.NotOpenError{Crawl: crawl} }
 
 // appendReserve moves the ID mark if the batch needs more than is reserved.
 func appendReserve(batch *pebble.Batch, next, reserved uint64) uint64 {

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -138,7 +137,7 @@ func (s *Store) prepareDeeds(p *plan, b *frontier.Batch) {
 	})
 }
 
-func notOpen(crawl frontier.CrawlID) error { return fmt.Errorf("crawl %d is not open", crawl) }
+func notOpen(crawl frontier.CrawlID) error { return &frontier.NotOpenError{Crawl: crawl} }
 
 // work is what one call of the commit script is to do.
 type work struct {

@@ -140,8 +140,7 @@ func (s *Store) Pending(ctx context.Context, crawl frontier.CrawlID) (n int64, s
 				return 0, false, fmt.Errorf("count what crawl %d has to do: %w", crawl, s.explain(err))
 			}
 			if fields[0].IsNil() {
-				passes[pass] = append(passes[pass], "")
-				continue
+				return 0, false, fmt.Errorf("count what is to do: %w", notOpen(crawl))
 			}
 			count, err := fields[0].AsInt64()
 			if err != nil {

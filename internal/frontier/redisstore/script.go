@@ -7,10 +7,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"tiptoe/internal/frontier"
 )
 
 //go:embed lua/*.lua
@@ -109,7 +112,9 @@ func (s *Store) everywhere(sc *script, args ...string) []call {
 func (s *Store) explain(err error) error {
 	if e, ok := rueidis.IsRedisErr(err); ok {
 		if crawl, closed := strings.CutPrefix(e.Error(), "CLOSED "); closed {
-			return fmt.Errorf("crawl %s is not open", crawl)
+			if id, err := strconv.ParseInt(crawl, 10, 64); err == nil {
+				return notOpen(frontier.CrawlID(id))
+			}
 		}
 		if strings.HasPrefix(e.Error(), "OOM ") {
 			return fmt.Errorf("redis at %s has no memory left, give it more or drop crawls: %w", s.addr, err)
