@@ -242,7 +242,7 @@ func BenchmarkRenewThousand(b *testing.B) {
 func BenchmarkMillion(b *testing.B) {
 	const n = 1_000_000
 	for range b.N {
-		s, r := benchStore(b, Options{Exclusive: true, SeenCache: 1, AllowVolatile: true}, "--appendonly", "no")
+		s, r := benchStore(b, Options{Exclusive: true, SeenCache: 1}, "--appendonly", "no")
 		before := info(b, r, "memory", "used_memory_dataset")
 		all := info(b, r, "memory", "used_memory")
 		start := time.Now()

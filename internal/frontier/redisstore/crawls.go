@@ -18,7 +18,7 @@ func (s *Store) OpenCrawl(ctx context.Context, crawl frontier.CrawlID) error {
 		return nil
 	}
 	for {
-		dropping, err := s.anyAnswers(ctx, "0", s.everywhere(scriptOpen, crawlText(crawl)))
+		dropping, err := s.anyAnswers(ctx, "0", s.everywhere(scriptOpen, crawlText(crawl), flag(s.volatile)))
 		if err == nil && dropping {
 			err = s.dropAll(ctx, crawl, "0")
 		}
@@ -30,6 +30,13 @@ func (s *Store) OpenCrawl(ctx context.Context, crawl frontier.CrawlID) error {
 			return nil
 		}
 	}
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return ""
 }
 
 // CloseCrawl implements frontier.Store.

@@ -100,8 +100,10 @@
 // page that named them are in two shards of possibly two machines; one may
 // keep the acknowledgement and the other lose the links, and a token may be
 // given twice. So the answer is appendfsync always, or, with replicas, a
-// set-up that does not fail over to one that lags. Open refuses a Redis
-// without a log and warns of everysec.
+// set-up that does not fail over to one that lags. Open warns of everysec, and
+// of a Redis without a log: it may come back with nothing, or with a picture of
+// some minutes ago, so crawls that were open before its start are then not open
+// any more (NotOpenError) and fail.
 //
 // # Figures
 //

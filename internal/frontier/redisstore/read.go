@@ -127,17 +127,18 @@ func (s *Store) Pending(ctx context.Context, crawl frontier.CrawlID) (n int64, s
 	defer s.ops.Done()
 	var passes [2][]string
 	for pass := range passes {
-		cmds := make(rueidis.Commands, len(s.tags))
-		for i := range cmds {
-			cmds[i] = s.client.B().Hmget().Key(s.key(i, "c", crawlText(crawl))).Field("n", "v").Build()
+		replies, err := s.counts(ctx, crawl)
+		if err != nil {
+			return 0, false, fmt.Errorf("count what crawl %d has to do: %w", crawl, err)
 		}
-		ctx, cancel := context.WithTimeout(ctx, roundTrip)
-		defer cancel()
 		n = 0
-		for _, r := range s.client.DoMulti(ctx, cmds...) {
+		for _, r := range replies {
+			if r.Error() != nil {
+				return 0, false, fmt.Errorf("count what is to do: %w", notOpen(crawl))
+			}
 			fields, err := r.ToArray()
 			if err != nil || len(fields) != 2 {
-				return 0, false, fmt.Errorf("count what crawl %d has to do: %w", crawl, s.explain(err))
+				return 0, false, s.strange("count", err)
 			}
 			if fields[0].IsNil() {
 				return 0, false, fmt.Errorf("count what is to do: %w", notOpen(crawl))
@@ -156,4 +157,25 @@ func (s *Store) Pending(ctx context.Context, crawl frontier.CrawlID) (n int64, s
 		stable = stable && passes[0][i] == passes[1][i]
 	}
 	return n, stable, nil
+}
+
+// counts reads a crawl's number of entries and the version of its last change,
+// of each shard. A shard that has not got the crawl answers nil.
+func (s *Store) counts(ctx context.Context, crawl frontier.CrawlID) ([]rueidis.RedisResult, error) {
+	if s.volatile {
+		return s.run(ctx, s.everywhere(scriptPending, crawlText(crawl))...)
+	}
+	cmds := make(rueidis.Commands, len(s.tags))
+	for i := range cmds {
+		cmds[i] = s.client.B().Hmget().Key(s.key(i, "c", crawlText(crawl))).Field("n", "v").Build()
+	}
+	ctx, cancel := context.WithTimeout(ctx, roundTrip)
+	defer cancel()
+	replies := s.client.DoMulti(ctx, cmds...)
+	for _, r := range replies {
+		if err := r.Error(); err != nil && !rueidis.IsRedisNil(err) {
+			return nil, s.explain(err)
+		}
+	}
+	return replies, nil
 }

@@ -40,6 +40,7 @@ var (
 	scriptClaim      = load("claim")
 	scriptQueues     = load("queues")
 	scriptOpen       = load("open")
+	scriptPending    = load("pending")
 	scriptDrop       = load("drop")
 	scriptCandidates = load("candidates")
 	scriptLease      = load("lease")

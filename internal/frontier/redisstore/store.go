@@ -47,10 +47,6 @@ type Options struct {
 	// (1,000,000, 24 bytes each).
 	SeenCache int
 
-	// AllowVolatile opens a Redis that keeps no log of its writes. A crash
-	// of it then loses the crawl.
-	AllowVolatile bool
-
 	Logger *slog.Logger // nil discards
 }
 
@@ -82,6 +78,7 @@ type Store struct {
 	wake      chan struct{}
 	stop      context.CancelFunc
 	listening sync.WaitGroup
+	volatile  bool // Redis keeps no log: what it knew before its last start is not to be trusted
 
 	life   sync.Mutex
 	closed bool
@@ -160,8 +157,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// checkServer refuses a Redis that would lose what it has acknowledged, and
-// warns of one that may lose a second of it.
+// checkServer refuses a Redis that would forget without anybody noticing, and
+// warns of one that loses all, or a second, with a crash.
 func (s *Store) checkServer(ctx context.Context) error {
 	for addr, node := range s.client.Nodes() {
 		conf, err := node.Do(ctx, node.B().ConfigGet().Parameter("appendonly", "appendfsync", "maxmemory", "maxmemory-policy", "set-max-intset-entries").Build()).AsStrMap()
@@ -176,10 +173,9 @@ func (s *Store) checkServer(ctx context.Context) error {
 			return fmt.Errorf("redis at %s throws keys away when it is full (maxmemory-policy %s), and a crawl would forget pages: set maxmemory-policy noeviction", addr, conf["maxmemory-policy"])
 		}
 		switch {
-		case conf["appendonly"] != "yes" && !s.opts.AllowVolatile:
-			return fmt.Errorf("redis at %s keeps no log of its writes, and a crash of it would lose the crawl: set appendonly yes", addr)
 		case conf["appendonly"] != "yes":
-			s.log.Warn("redis keeps no log of its writes: a crash of it loses the crawl", "redis", addr)
+			s.volatile = true
+			s.log.Warn("redis keeps no log of its writes: crawls that run when it stops or crashes will fail; set appendonly yes", "redis", addr)
 		case conf["appendfsync"] != "always":
 			s.log.Warn("redis syncs its log only now and then: if its machine crashes, links found in the last second may be lost with their pages acknowledged; set appendfsync always",
 				"redis", addr, "appendfsync", conf["appendfsync"])

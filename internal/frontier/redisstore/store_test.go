@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -42,24 +43,21 @@ func Test_a_redis_that_would_lose_the_crawl_is_refused(t *testing.T) {
 		t.Errorf("everysec: %q, %q", log, problem)
 	}
 	set("appendonly", "no")
-	if _, problem := open(Options{}); !strings.Contains(problem, "set appendonly yes") {
-		t.Errorf("no log: %q", problem)
+	if log, problem := open(Options{}); !strings.Contains(log, "set appendonly yes") || problem != "" {
+		t.Errorf("no log: %q, %q", log, problem)
 	}
-	if log, problem := open(Options{AllowVolatile: true}); !strings.Contains(log, "loses the crawl") || problem != "" {
-		t.Errorf("no log, allowed: %q, %q", log, problem)
-	}
-	// It stays allowed: a log that is switched on again is written by a child.
+	// It stays off: a log that is switched on again is written by a child.
 	set("maxmemory", "100mb")
 	set("maxmemory-policy", "allkeys-lru")
-	if _, problem := open(Options{AllowVolatile: true}); !strings.Contains(problem, "set maxmemory-policy noeviction") {
+	if _, problem := open(Options{}); !strings.Contains(problem, "set maxmemory-policy noeviction") {
 		t.Errorf("eviction: %q", problem)
 	}
 	set("maxmemory-policy", "noeviction")
 	set("set-max-intset-entries", "64")
-	if log, problem := open(Options{AllowVolatile: true}); !strings.Contains(log, "set-max-intset-entries 512") || problem != "" {
+	if log, problem := open(Options{}); !strings.Contains(log, "set-max-intset-entries 512") || problem != "" {
 		t.Errorf("small integer sets: %q, %q", log, problem)
 	}
-	if _, problem := open(Options{AllowVolatile: true, Shards: 4}); !strings.Contains(problem, "has format 1 shards 8, this process wants format 1 shards 4") {
+	if _, problem := open(Options{Shards: 4}); !strings.Contains(problem, "has format 1 shards 8, this process wants format 1 shards 4") {
 		t.Errorf("another number of shards: %q", problem)
 	}
 	if _, problem := open(Options{Shards: 300}); !strings.Contains(problem, "too many") {
@@ -69,7 +67,7 @@ func Test_a_redis_that_would_lose_the_crawl_is_refused(t *testing.T) {
 		t.Errorf("braces: %q", problem)
 	}
 	r.Kill(t)
-	if _, problem := open(Options{AllowVolatile: true}); !strings.Contains(problem, "cannot reach Redis at "+r.Addr()) {
+	if _, problem := open(Options{}); !strings.Contains(problem, "cannot reach Redis at "+r.Addr()) {
 		t.Errorf("no redis: %q", problem)
 	}
 	if _, err := Open(ctx, Options{URL: "::"}); err == nil || !strings.Contains(err.Error(), "write redis://host:port") {
@@ -298,4 +296,42 @@ func Test_a_place_and_its_bound(t *testing.T) {
 	if parseMember("short", &e) == nil || parseMember(posText(frontier.Pos{Prio: 1, ID: 2}), &e) == nil {
 		t.Error("half a member was read")
 	}
+}
+
+func Test_what_a_redis_without_a_log_knew_before_its_last_start_is_not_trusted(t *testing.T) {
+	r := testenv.StartRedis(t, "--appendonly", "no")
+	s := openTest(t, Options{URL: r.URL()})
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	add := func(crawl frontier.CrawlID) {
+		t.Helper()
+		must(s.OpenCrawl(ctx, crawl))
+		_, err := s.Commit(ctx, &frontier.Batch{Add: []frontier.Entry{{Crawl: crawl, Group: "a.example", URL: "https://a.example/"}}})
+		must(err)
+		n, _, err := s.Pending(ctx, crawl)
+		if n != 1 || err != nil {
+			t.Fatalf("crawl %d has %d to do, %v", crawl, n, err)
+		}
+	}
+	add(1)
+	if _, err := r.Do("SAVE"); err != nil { // it comes back with a picture of this moment
+		t.Fatal(err)
+	}
+	r.Kill(t)
+	r.Start(t)
+	var gone *frontier.NotOpenError
+	for end := time.Now().Add(10 * time.Second); ; { // its connections have to be made anew
+		n, _, err := s.Pending(ctx, 1)
+		if errors.As(err, &gone) {
+			break
+		}
+		if err == nil || time.Now().After(end) {
+			t.Fatalf("%d to do, %v", n, err)
+		}
+	}
+	add(2) // what is begun now is as good as before
 }

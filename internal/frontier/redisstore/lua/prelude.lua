@@ -12,6 +12,9 @@ local function num() at = at + 1; return tonumber(ARGV[at]) end
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
+-- run names this run of the server.
+local function run() return string.match(call('INFO', 'server'), 'run_id:(%x+)') end
+
 -- tick moves the shard's clock, which numbers entries, tokens and versions. It
 -- never repeats, and after a call no caller that has read it is behind.
 local function tick(atleast, span)
