@@ -288,11 +288,8 @@ func (m *Manager) supervises(r *crawl.Run) *supervision {
 // gather adds up what all workers report of a crawl; look: also what they show.
 func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 	at := m.cfg.Now()
-	pending, stable, err := m.cfg.Board.Pending(ctx, frontier.CrawlID(s.run.ID))
-	var gone *frontier.NotOpenError
-	if errors.As(err, &gone) {
-		s.run.FrontierGone()
-	} else if err != nil {
+	pending, stable, err := m.pending(ctx, s, at)
+	if err != nil {
 		return err
 	}
 	reports, err := m.cfg.Board.Reports(ctx, s.run.ID, look)
@@ -339,6 +336,22 @@ func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 	m.mu.Unlock()
 	s.run.SetShared(sh)
 	return nil
+}
+
+// pending counts what is to do. While somebody works the crawl is not over, so
+// a number of a moment ago will do: a look costs two calls a shard.
+func (m *Manager) pending(ctx context.Context, s *supervision, now time.Time) (n int64, stable bool, err error) {
+	if s.last != nil && s.last.InHand > 0 && now.Sub(s.counted) < countEvery {
+		return s.last.Pending, false, nil
+	}
+	n, stable, err = m.cfg.Board.Pending(ctx, frontier.CrawlID(s.run.ID))
+	var gone *frontier.NotOpenError
+	if errors.As(err, &gone) {
+		s.run.FrontierGone()
+		return 0, false, nil
+	}
+	s.counted = now
+	return n, stable, err
 }
 
 // shown adds a worker's last picture; one that cannot be read (of another

@@ -44,6 +44,9 @@ const (
 	// idleFor is how long a group without work is kept: its next link is
 	// often only a page away.
 	idleFor = 3 * time.Second
+	// countEvery is how often the entries of a crawl are counted that somebody
+	// works for.
+	countEvery = 2 * time.Second
 	// lookAnyway is how long the store is trusted to have told all news.
 	lookAnyway = 2 * time.Second
 	// reportsLast is how long a report stands in turns: a worker that misses
@@ -89,6 +92,8 @@ type supervision struct {
 	last  *crawl.Shared
 	heard map[string]heard // by worker
 	slots division         // of its requests in flight, if they are bounded
+
+	counted time.Time // when it was last asked what is to do
 
 	pictures map[string]crawl.Picture // of the others, by worker
 }
