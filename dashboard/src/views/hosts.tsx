@@ -1,10 +1,11 @@
 // The hosts of a running job: how fast each is asked, and what it waits for.
 import { useResource } from '../lib/resource'
-import { count, rate } from '../lib/text'
+import { count, many, rate } from '../lib/text'
 import { span } from '../lib/time'
 import { Badge } from '../ui/badge'
 import { Empty, In, Text, Until } from '../ui/basics'
 import { Table, Wait, type Column } from '../ui/table'
+import { kinds } from './machine'
 import { ended, type Host, type Job, type List, type Live } from '../types'
 
 const columns = (fleet: boolean): Column<Host>[] => [
@@ -25,6 +26,7 @@ export function Hosts({ api, job, live }: { api: string; job: Job; live?: Live }
       {(d) => (d.items?.length
         ? <>
             {live?.binding && <p><Text>{live.binding}</Text></p>}
+            {!!live?.waits?.length && <ul class="plain waits">{live.waits.map((w) => <li key={w.reason}>{many(w.hosts, 'host waits', 'hosts wait')} for <Text>{kinds[w.reason] ?? w.reason}</Text></li>)}</ul>}
             <Table caption="Hosts of this job" columns={columns(new Set(d.items.map((h) => h.worker)).size > 1)} rows={d.items} id={(h) => h.host} />
           </>
         : ended(job.status)
