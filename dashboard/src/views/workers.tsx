@@ -54,7 +54,7 @@ export function Workers() {
       <Wait of={fleet}>
         {(f) => (
           <>
-            {f.waiting && <p class="box warn" role="status"><Text>{f.waiting}</Text>.{f.at ? <> The other workers are shown as they were <Heard at={f.at} />.</> : ' Other workers are not known yet.'}</p>}
+            {f.waiting && <p class="box warn" role="status"><strong>Waiting:</strong> <Text>{f.waiting}</Text>.{f.at ? <> The other workers are shown as they were <Heard at={f.at} />.</> : ' Other workers are not known yet.'}</p>}
             <dl class="tiles few">
               <div><dt>Workers</dt><dd class="num">{count(f.items.length)}</dd></div>
               <div><dt>Hosts held</dt><dd class="num">{count(sum(f.items, (w) => w.hosts))}</dd></div>
