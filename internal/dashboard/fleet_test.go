@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -33,15 +32,9 @@ func serveFleet(t *testing.T, binary string) fleetServed {
 	}
 	t.Cleanup(farm.Close)
 	redis := testenv.StartRedis(t)
-	info, err := redis.Do("INFO", "server")
-	pid := regexp.MustCompile(`process_id:(\d+)`).FindStringSubmatch(info)
-	if err != nil || pid == nil {
-		t.Fatalf("redis does not say its process: %v", err)
-	}
 	shared := []string{"--redis-url", redis.URL(), "--database-url", testenv.Postgres(t), "--lease-ttl", "6s", "--log-level", "warn"}
 	s := serve(t, binary, append(shared, "--max-pages-per-crawl", "0")...)
-	f := fleetServed{Base: s.base, Key: s.key, Seeds: farm.Seeds()}
-	f.Redis, _ = strconv.Atoi(pid[1]) // the pattern lets nothing else pass
+	f := fleetServed{Base: s.base, Key: s.key, Redis: redis.Pid(t), Seeds: farm.Seeds()}
 	for range 2 {
 		cmd := exec.Command(binary, append([]string{"worker", "--data-dir", filepath.Join(t.TempDir(), "data"), "--allow-private"}, shared...)...)
 		if err := cmd.Start(); err != nil {
