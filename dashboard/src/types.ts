@@ -127,6 +127,8 @@ export interface Host {
   worker?: Maybe<string>
 }
 
+export interface WaitReason { reason: string; hosts: number; urls: number }
+
 export interface Layer { name: string; used: Maybe<number>; limit: Maybe<number> }
 
 export interface Live {
@@ -144,6 +146,7 @@ export interface Live {
   hosts?: Maybe<Record<string, number>>
   busiest?: Maybe<Host[]>
   waiting?: Maybe<Host[]>
+  waits?: Maybe<WaitReason[]>
   eta_seconds?: Maybe<number>
   eta_reason?: Maybe<string>
   binding?: Maybe<string>
@@ -287,7 +290,7 @@ export interface Me { tenant?: Maybe<{ id: string; name: string; plan: string }>
 
 export interface Engine {
   layers?: Maybe<Layer[]>
-  waiting?: Maybe<{ reason: string; hosts: number; urls: number }[]>
+  waiting?: Maybe<WaitReason[]>
   queue?: Maybe<{ queued: number; running: number; slots: number }>
   commit_ms?: Maybe<number>
   version?: Maybe<string>

@@ -41,6 +41,7 @@ export async function hostThrottled() {
   const row = page.getByRole('row', { name: /busy0\.farm\.test/ })
   await until('the host is throttled and says why', async () => /retry-after/i.test((await row.count()) ? await row.innerText() : ''), 30_000)
   await until('it counts down to its wake-up', async () => /\bin \d/.test(await row.innerText()))
+  await page.getByText(/hosts? waits? for the end of a pause/).waitFor()
   await picture(page, 'hosts-light')
   await tab(page, 'Overview')
   await page.getByRole('img', { name: /^429 answers: \d+ times? asked to slow down/ }).waitFor()

@@ -62,6 +62,19 @@ export async function workers() {
   process.kill(killed, 'SIGKILL')
   await until('a killed worker leaves the list', async () => (await state(killed)) === 'gone')
   want((await rows.count()) === 2, 'somebody else left too')
+  process.kill(fleet.redis, 'SIGSTOP')
+  try {
+    const why = page.locator('main .box', { hasText: 'the fleet\'s store' })
+    await why.getByText('The other workers are shown as they were').waitFor({ timeout: 30_000 })
+    want((await rows.count()) === 2, 'without Redis the list is gone')
+    await picture(page, 'workers-without-redis-dark')
+    await page.setViewportSize({ width: 360, height: 740 })
+    await fits(page, '/workers without Redis')
+    await picture(page, 'workers-without-redis-phone')
+  } finally {
+    process.kill(fleet.redis, 'SIGCONT')
+  }
+  await until('Redis is back', async () => (await page.locator('main .box').count()) === 0, 30_000)
   await api('POST', `/v1/jobs/${job.id}/cancel`, undefined, fleet)
   return page
 }

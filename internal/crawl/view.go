@@ -3,6 +3,7 @@ package crawl
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	"tiptoe/internal/frontier"
@@ -192,6 +193,6 @@ func binding(s *Status) string {
 func hostStatus(v frontier.HostView) HostStatus {
 	return HostStatus{
 		Host: v.Group, State: v.State, Queued: int64(v.Waiting), InFlight: v.InFlight, Cap: v.Cap,
-		Gap: v.Gap, Learned: v.Clocks.Learned, Until: v.Until, Reason: v.Reason, Recent: v.Rate, HTTP429: v.Clocks.Throttles,
+		Gap: v.Gap, Learned: v.Clocks.Learned, Until: v.Until, Reason: v.Reason, Recent: math.Round(v.Rate*1000) / 1000, HTTP429: v.Clocks.Throttles,
 	}
 }

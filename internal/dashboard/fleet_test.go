@@ -19,6 +19,7 @@ type fleetServed struct {
 	Base    string   `json:"base"`
 	Key     string   `json:"key"`
 	Workers []int    `json:"workers"` // their processes: the visit freezes one and kills the other
+	Redis   int      `json:"redis"`   // its process, which the visit freezes too
 	Seeds   []string `json:"seeds"`
 }
 
@@ -30,9 +31,10 @@ func serveFleet(t *testing.T, binary string) fleetServed {
 		t.Fatal(err)
 	}
 	t.Cleanup(farm.Close)
-	shared := []string{"--redis-url", testenv.StartRedis(t).URL(), "--database-url", testenv.Postgres(t), "--lease-ttl", "6s", "--log-level", "warn"}
+	redis := testenv.StartRedis(t)
+	shared := []string{"--redis-url", redis.URL(), "--database-url", testenv.Postgres(t), "--lease-ttl", "6s", "--log-level", "warn"}
 	s := serve(t, binary, append(shared, "--max-pages-per-crawl", "0")...)
-	f := fleetServed{Base: s.base, Key: s.key, Seeds: farm.Seeds()}
+	f := fleetServed{Base: s.base, Key: s.key, Redis: redis.Pid(t), Seeds: farm.Seeds()}
 	for range 2 {
 		cmd := exec.Command(binary, append([]string{"worker", "--data-dir", filepath.Join(t.TempDir(), "data"), "--allow-private"}, shared...)...)
 		if err := cmd.Start(); err != nil {

@@ -18,6 +18,10 @@
 //	(who is     (lost:   (joined, (idle or     (what    (pages     (what the
 //	 there)      drop)    held)    not ours)    is free) allowed)   supervisor adds up)
 //
+// What people see of a crawl is gathered with the reports: every two seconds
+// each worker shows the hosts that matter most of its part (crawl.Picture), and
+// the supervisor's status is of all of them. Nothing is decided by it.
+//
 // Leases last TTL (30 s) and are renewed every third of it. Before each grant,
 // and again before a request is written, the engine asks Held: the time at
 // which the last renewal was sent, plus TTL, minus a margin, by this machine's

@@ -83,13 +83,7 @@ func (f *fleet) calls() (n int64) {
 
 func (f *fleet) cpuOfRedis() time.Duration {
 	f.t.Helper()
-	info, err := f.redis.Do("INFO", "server")
-	m := redisPid.FindStringSubmatch(info)
-	if err != nil || m == nil {
-		f.t.Fatalf("redis does not say its process: %v", err)
-	}
-	pid, _ := strconv.Atoi(m[1]) // the pattern lets nothing else pass
-	return cpuOf(pid)
+	return cpuOf(f.redis.Pid(f.t))
 }
 
 // cpuOfPostgres adds up the server, its ended sessions and those that run.

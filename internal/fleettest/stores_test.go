@@ -1,8 +1,6 @@
 package fleettest
 
 import (
-	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,12 +52,7 @@ func (f *fleet) whole(s *server, id string, pace time.Duration) {
 // freezeRedis stops it without a word, until awake or the end of the test.
 func (f *fleet) freezeRedis() (awake func()) {
 	f.t.Helper()
-	info, err := f.redis.Do("INFO", "server")
-	m := redisPid.FindStringSubmatch(info)
-	if err != nil || m == nil {
-		f.t.Fatalf("redis does not say its process: %v", err)
-	}
-	pid, _ := strconv.Atoi(m[1]) // the pattern lets nothing else pass
+	pid := f.redis.Pid(f.t)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		f.t.Fatal(err)
 	}
@@ -67,8 +60,6 @@ func (f *fleet) freezeRedis() (awake func()) {
 	f.t.Cleanup(awake)
 	return awake
 }
-
-var redisPid = regexp.MustCompile(`process_id:(\d+)`)
 
 func Test_without_redis_nothing_is_fetched_once_leases_could_have_expired_and_the_status_says_why(t *testing.T) {
 	t.Parallel()

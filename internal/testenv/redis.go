@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -118,6 +119,20 @@ func (r *Redis) Restart(t testing.TB) {
 	t.Helper()
 	r.Stop(t)
 	r.Start(t)
+}
+
+var redisProcess = regexp.MustCompile(`process_id:(\d+)`)
+
+// Pid is the server's process: for a test that freezes it, or weighs it.
+func (r *Redis) Pid(t testing.TB) int {
+	t.Helper()
+	info, err := r.Do("INFO", "server")
+	m := redisProcess.FindStringSubmatch(info)
+	if err != nil || m == nil {
+		t.Fatalf("redis does not say its process: %v", err)
+	}
+	pid, _ := strconv.Atoi(m[1]) // the pattern lets nothing else pass
+	return pid
 }
 
 // Do sends one command over a connection of its own and returns a simple,

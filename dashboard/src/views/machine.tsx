@@ -4,18 +4,16 @@ import { count, rate } from '../lib/text'
 import { Text, Title } from '../ui/basics'
 import { Gauges } from '../ui/gauge'
 import { Table, Wait, type Column } from '../ui/table'
-import type { Engine } from '../types'
-
-type Row = { reason: string; hosts: number; urls: number }
+import type { Engine, WaitReason } from '../types'
 
 // The kinds that the scheduler tells apart.
-const kinds: Record<string, string> = {
+export const kinds: Record<string, string> = {
   pace: 'their pace: the gap between two requests', block: 'the end of a pause: Retry-After, or failures in a row', retry: 'the next try of a URL that failed',
   robots: 'their robots.txt', robots_slots: 'a free slot to fetch robots.txt', lease: 'a lease that is safe to act on', share: 'their job’s share of the workers',
   concurrency: 'requests in flight to end', parked: 'somebody to release them: they failed too often',
 }
 
-const columns: Column<Row>[] = [
+const columns: Column<WaitReason>[] = [
   { head: 'Waiting for', main: true, cell: (w) => <Text>{kinds[w.reason] ?? w.reason}</Text> },
   { head: 'Hosts', num: true, cell: (w) => count(w.hosts) },
   { head: 'URLs', num: true, cell: (w) => count(w.urls) },

@@ -48,7 +48,7 @@ export function Overview({ feed, job, base }: { feed: Feed; job: Job; base: stri
       <Charts data={feed.data} />
       {running && live?.layers && (
         <div class="card">
-          <h2>Concurrency layers of the machine</h2>
+          <h2>Concurrency layers</h2>
           <Gauges layers={live.layers} />
         </div>
       )}

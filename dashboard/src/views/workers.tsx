@@ -12,10 +12,12 @@ function Up({ since }: { since: Maybe<string> }) {
   return <>{since ? <span title={'since ' + clock(since)}>{span(Math.floor((t - Date.parse(since)) / 1000) * 1000)}</span> : '–'}</>
 }
 
-/** Heartbeats come every few seconds, so this is told by the second; it is never in the future. */
+/** Heartbeats come every few seconds, so this is told by the second, and never in the future. */
 function Heard({ at }: { at: Maybe<string> }) {
   const t = useNow(1000)
-  return <>{at ? <time dateTime={at} title={clock(at)}>{ago(at, Math.max(t, Date.parse(at)))}</time> : '–'}</>
+  if (!at) return <>–</>
+  const old = Math.max(0, t - Date.parse(at))
+  return <time dateTime={at} title={clock(at)}>{old >= 2000 && old < 60_000 ? Math.floor(old / 1000) + ' s ago' : ago(at, Date.parse(at) + old)}</time>
 }
 
 const states: Record<string, [string, string]> = { live: ['ready', 'live'], waiting: ['waiting', 'waiting'], silent: ['parked', 'silent'] }
@@ -52,7 +54,7 @@ export function Workers() {
       <Wait of={fleet}>
         {(f) => (
           <>
-            {f.waiting && <p class="box warn" role="status"><Text>{f.waiting}</Text>.{f.at ? <> The other workers are shown as they were <Heard at={f.at} />.</> : ' Other workers are not known yet.'}</p>}
+            {f.waiting && <p class="box warn" role="status"><strong>Waiting:</strong> <Text>{f.waiting}</Text>.{f.at ? <> The other workers are shown as they were <Heard at={f.at} />.</> : ' Other workers are not known yet.'}</p>}
             <dl class="tiles few">
               <div><dt>Workers</dt><dd class="num">{count(f.items.length)}</dd></div>
               <div><dt>Hosts held</dt><dd class="num">{count(sum(f.items, (w) => w.hosts))}</dd></div>

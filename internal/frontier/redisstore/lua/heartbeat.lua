@@ -14,6 +14,6 @@ end
 local list = call('HVALS', B .. ':w')
 for i, w in ipairs(list) do
 	local beat, said = string.match(w, '^(%d+) (.*)$')
-	list[i] = (now - beat) .. ' ' .. said
+	list[i] = (now - (beat or now)) .. ' ' .. (said or w) -- an older tiptoe wrote no time
 end
 return list
