@@ -50,6 +50,7 @@ export interface JobRequest {
   exclude?: string[]
   seeding?: string
   per_host?: number
+  concurrency?: number
   delay_ms?: number
   priority?: number
   webhook?: string

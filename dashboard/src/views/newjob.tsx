@@ -9,7 +9,7 @@ import type { Job, JobRequest, Preview, Schedule } from '../types'
 
 const blank = {
   urls: '', type: 'crawl', profile: '', pages: '', seconds: '', depth: '', scope: 'domain', include: '', exclude: '', seeding: '',
-  per_host: '', delay_ms: '', priority: '', webhook: '', label: '', repeat: '', cron: '',
+  per_host: '', concurrency: '', delay_ms: '', priority: '', webhook: '', label: '', repeat: '', cron: '',
 }
 type Form = typeof blank
 
@@ -23,7 +23,7 @@ function order(f: Form): JobRequest {
   return {
     ...(urls.length === 1 ? { url: urls[0] } : { urls }),
     type: f.type, profile: f.profile || undefined, pages: figure(f.pages), seconds: figure(f.seconds), depth: figure(f.depth), scope: f.scope,
-    include: some(lines(f.include)), exclude: some(lines(f.exclude)), seeding: f.seeding || undefined, per_host: figure(f.per_host), delay_ms: figure(f.delay_ms),
+    include: some(lines(f.include)), exclude: some(lines(f.exclude)), seeding: f.seeding || undefined, per_host: figure(f.per_host), concurrency: figure(f.concurrency), delay_ms: figure(f.delay_ms),
     priority: figure(f.priority), webhook: f.webhook.trim() || undefined, label: f.label.trim() || undefined,
   }
 }
@@ -31,7 +31,7 @@ function order(f: Form): JobRequest {
 /** What a browser can see to be wrong; the server looks at everything again. */
 function mistakes(f: Form): Record<string, string> {
   const wrong: Record<string, string> = {}
-  for (const k of ['pages', 'seconds', 'depth', 'per_host', 'delay_ms', 'priority'] as const) {
+  for (const k of ['pages', 'seconds', 'depth', 'per_host', 'concurrency', 'delay_ms', 'priority'] as const) {
     const n = figure(f[k])
     if (n !== undefined && Number.isNaN(n)) wrong[k] = 'This is not a number.'
     else if (n !== undefined && k !== 'seconds' && !Number.isInteger(n)) wrong[k] = 'A whole number, please.'
@@ -109,13 +109,14 @@ export function NewJob({ query }: { query: URLSearchParams }) {
           )}
           <Field label="Only URLs that match" error={fault('include')} hint="One a line: /path, a glob with *, re:REGEXP, or part of the URL.">{(p) => <textarea {...p} {...text('include')} rows={2} spellcheck={false} />}</Field>
           <Field label="No URL that matches" error={fault('exclude')}>{(p) => <textarea {...p} {...text('exclude')} rows={2} spellcheck={false} />}</Field>
-          <details class="wide" open={['seconds', 'per_host', 'delay_ms', 'priority', 'webhook', 'label', 'seeding'].some(fault) || undefined}>
+          <details class="wide" open={['seconds', 'per_host', 'concurrency', 'delay_ms', 'priority', 'webhook', 'label', 'seeding'].some(fault) || undefined}>
             <summary>More</summary>
             <div class="fields">
               <Field label="Label" error={fault('label')} hint="A name for people.">{(p) => <input {...p} {...text('label')} maxLength={200} />}</Field>
               <Field label="Priority" error={fault('priority')} hint="From −10 to 10, among your own jobs that wait.">{(p) => <input {...p} {...text('priority')} inputMode="numeric" placeholder="0" />}</Field>
               <Field label="Seconds at most" error={fault('seconds')} hint="From the moment it is given its slot.">{(p) => <input {...p} {...text('seconds')} inputMode="decimal" placeholder="by profile" />}</Field>
               <Field label="Requests at once per host" error={fault('per_host')}>{(p) => <input {...p} {...text('per_host')} inputMode="numeric" placeholder="by profile" />}</Field>
+              <Field label="Requests at once in all" error={fault('concurrency')} hint="Over all hosts and workers.">{(p) => <input {...p} {...text('concurrency')} inputMode="numeric" placeholder="no limit" />}</Field>
               <Field label="Pause between requests (ms)" error={fault('delay_ms')} hint="robots.txt and what was learned may only lengthen it.">{(p) => <input {...p} {...text('delay_ms')} inputMode="numeric" placeholder="by profile" />}</Field>
               <Field label="URLs besides links" error={fault('seeding')}>{(p) => <Select {...p} value={form.seeding} options={[['', 'From sitemaps'], ['none', 'None']]} onValue={change('seeding')} />}</Field>
               <Field label="Webhook" error={fault('webhook')} class="wide" hint="Told, signed, when the job ends.">{(p) => <input {...p} {...text('webhook')} type="url" placeholder="https://" spellcheck={false} />}</Field>
