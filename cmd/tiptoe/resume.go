@@ -60,6 +60,9 @@ func (c *resumeCmd) Run(st *streams) error {
 		return usageError{err}
 	}
 	logins, err := c.logins()
+	if err == nil {
+		err = shareable(&c.Backends, logins)
+	}
 	if err != nil {
 		return usageError{err}
 	}
