@@ -80,8 +80,8 @@ func (c *crawlCmd) Run(st *streams) error {
 	if err := remember(&spec, &c.Web); err != nil {
 		return err
 	}
-	if c.Redis() != "" && len(spec.HostHeaders) > 0 {
-		return usageErrorf("a password in a URL is not stored, so other workers would not have it; leave --redis-url out, or send it with --header")
+	if err := shareable(&c.Backends, spec.HostHeaders); err != nil {
+		return usageError{err}
 	}
 	if !c.New && c.DatabaseURL == "" {
 		if err := refuseUnfinished(c.DataDir, spec.Seeds); err != nil {
@@ -98,6 +98,14 @@ func (c *crawlCmd) Run(st *streams) error {
 		}
 		return a.Engine.Start(ctx, spec, hooks)
 	})
+}
+
+// shareable refuses to give a fleet what it cannot keep.
+func shareable(b *config.Backends, logins map[string]string) error {
+	if b.Redis() == "" || len(logins) == 0 {
+		return nil
+	}
+	return errors.New("a password in a URL is not stored, so other workers would not have it; leave --redis-url out, or send it with --header")
 }
 
 // checkWeb is app.CheckWeb with the flag's name in front.

@@ -61,6 +61,9 @@ func (c *resumeCmd) Run(st *streams) error {
 		return usageError{err}
 	}
 	logins, err := c.logins()
+	if err == nil {
+		err = shareable(&c.Backends, logins)
+	}
 	if err != nil {
 		return usageError{err}
 	}
@@ -200,9 +203,23 @@ func findUnfinished(r config.Results, id int64) (ledger.Crawl, error) {
 	if err != nil {
 		return ledger.Crawl{}, err
 	}
+	jobs, err := l.Jobs(ctx, ledger.JobFilter{Statuses: []ledger.Status{ledger.Queued, ledger.Running, ledger.Paused}})
+	if err != nil {
+		return ledger.Crawl{}, err
+	}
+	ordered := map[int64]ledger.Job{} // whoever drives a job goes on with its crawl
+	for _, j := range jobs {
+		if j.Crawl != 0 && j.Type != ledger.TypeCommand {
+			ordered[j.Crawl] = j
+		}
+	}
 	for _, cr := range all {
+		j, order := ordered[cr.ID]
 		switch {
 		case id != 0 && cr.ID != id:
+		case order && id == 0:
+		case order:
+			return cr, fmt.Errorf("crawl %d belongs to a job that is %s; tiptoe job resume %s goes on with it when it is paused", id, j.Status, j.ID)
 		case unfinished(cr):
 			return cr, nil
 		case id != 0:
@@ -214,6 +231,9 @@ func findUnfinished(r config.Results, id int64) (ledger.Crawl, error) {
 	}
 	if len(all) == 0 {
 		return ledger.Crawl{}, noCrawl(r)
+	}
+	if len(ordered) > 0 {
+		return ledger.Crawl{}, fmt.Errorf("the unfinished crawls in %s belong to jobs; tiptoe job list shows them, and tiptoe job resume goes on with one that is paused", r.Place())
 	}
 	return ledger.Crawl{}, fmt.Errorf("all crawls in %s are complete; there is nothing to resume", r.Place())
 }

@@ -85,6 +85,11 @@ func Open(s Settings) (_ *App, err error) {
 			a.Close()
 		}
 	}()
+	if b := &s.Backends; b.DatabaseURL != "" && b.Redis() == "" && Exists(s.Dir) {
+		// Crawls of two ledgers have the same numbers; in one frontier they
+		// would take each other's queues.
+		return nil, fmt.Errorf("--database-url: %s holds crawls in a ledger of its own, and the queues of both would get mixed up; name another --data-dir", s.Dir)
+	}
 	existed := Exists(s.Dir) || s.Backends.DatabaseURL != ""
 	if a.Client, err = newClient(s); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/frontier/pebblestore"
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/ledger/postgres"
 	"tiptoe/internal/plan"
 	"tiptoe/internal/politeness"
 	"tiptoe/internal/weburl"
@@ -149,7 +150,7 @@ func openKnown(ctx context.Context, s *Settings, seeds []string, groupOf func(st
 	if s.Backends.DatabaseURL == "" && !Exists(s.Dir) {
 		return k, nil
 	}
-	if k.ledger, err = OpenLedger(ctx, s.results()); err != nil {
+	if k.ledger, err = OpenLedger(ctx, s.results()); err != nil && !errors.Is(err, postgres.ErrEmpty) {
 		return nil, err
 	}
 	if s.Backends.Redis() == "" && !hasFrontier(s.Dir) {
@@ -157,6 +158,9 @@ func openKnown(ctx context.Context, s *Settings, seeds []string, groupOf func(st
 	}
 	if k.store, err = openNotes(ctx, config.Stores{Results: s.results(), Queue: s.Backends.Queue}); err == nil || s.Backends.Redis() != "" {
 		return k, err
+	}
+	if k.ledger == nil {
+		return nil, err
 	}
 	for _, seed := range seeds {
 		host := weburl.FromCanonical(seed).HostKey()

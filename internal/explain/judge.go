@@ -114,7 +114,7 @@ func (g *gatherer) waiting() {
 	}
 	if !g.src.Live || g.row.Status != ledger.Running {
 		x.Headline = "waits in the queue; no tiptoe is working on it"
-		if g.src.Live {
+		if g.src.Live || g.row.Status == ledger.Paused {
 			x.Headline = fmt.Sprintf("waits in the queue; its crawl is %s", g.row.Status)
 		}
 		x.Next = g.resume() + " goes on with the crawl"
@@ -193,7 +193,12 @@ func (g *gatherer) unknown() {
 	}
 }
 
-func (g *gatherer) resume() string { return fmt.Sprintf("tiptoe resume --crawl %d", g.row.ID) }
+func (g *gatherer) resume() string {
+	if g.row.Status == ledger.Paused { // as only jobs are
+		return "tiptoe job resume"
+	}
+	return fmt.Sprintf("tiptoe resume --crawl %d", g.row.ID)
+}
 
 // ending is how it went, in one sentence.
 func (g *gatherer) ending() string {

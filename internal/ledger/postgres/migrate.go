@@ -34,7 +34,7 @@ func (l *Ledger) migrate(ctx context.Context) error {
 		return fmt.Errorf("it was written by a newer tiptoe (schema version %d, this one knows up to %d): use that tiptoe, or another database", have, newest)
 	}
 	if l.readOnly && have == 0 {
-		return errors.New("no tiptoe has written to it yet: is this the right database? A crawl with the same address begins a ledger in it")
+		return ErrEmpty
 	}
 	if l.readOnly {
 		return fmt.Errorf("its schema is version %d and this tiptoe reads version %d: start a crawl, a server or a worker of this version with it, to upgrade it", have, newest)

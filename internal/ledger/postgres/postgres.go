@@ -111,6 +111,9 @@ type Ledger struct {
 // ErrReadOnly is returned by every write on a ledger from OpenReadOnly.
 var ErrReadOnly = errors.New("the ledger is open for reading only")
 
+// ErrEmpty is returned by OpenReadOnly for a database without a ledger.
+var ErrEmpty = errors.New("no tiptoe has written to it yet: is this the right database? A crawl with the same address begins a ledger in it")
+
 // ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("the ledger is closed")
 

@@ -88,6 +88,9 @@ func Test_only_databases_that_this_program_understands_are_opened(t *testing.T) 
 	newer := fresh()
 	openLedger(t, newer)
 	exec(t, client(t, newer), "INSERT INTO "+versionTable+" (version_id, is_applied) VALUES (99, true)")
+	older := fresh()
+	openLedger(t, older)
+	exec(t, client(t, older), "DELETE FROM "+versionTable+" WHERE version_id = (SELECT max(version_id) FROM "+versionTable+")")
 	foreign := fresh("CREATE TABLE pages (bookmark text)")
 	for name, c := range map[string]struct {
 		url, want string
@@ -96,7 +99,8 @@ func Test_only_databases_that_this_program_understands_are_opened(t *testing.T) 
 		"newer":           {newer, "newer tiptoe (schema version 99", Open},
 		"newer, to read":  {newer, "newer tiptoe (schema version 99", OpenReadOnly},
 		"foreign":         {foreign, "tables of another program", Open},
-		"empty, to read":  {fresh(), "to upgrade it", OpenReadOnly},
+		"older, to read":  {older, "to upgrade it", OpenReadOnly},
+		"empty, to read":  {fresh(), ErrEmpty.Error(), OpenReadOnly},
 		"none":            {strings.Replace(fresh(), "/t_", "/no_such_", 1), "does not exist", Open},
 		"not a URL":       {"postgres://[", "is not right", Open},
 		"not a parameter": {"postgres:///?pool_max_conns=many", "is not right", Open},
