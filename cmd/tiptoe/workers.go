@@ -13,7 +13,7 @@ import (
 
 type workersCmd struct {
 	JSON bool `help:"One JSON object a line."`
-	config.Backends
+	config.Queue
 }
 
 func (c *workersCmd) Help() string {
@@ -33,7 +33,7 @@ func (c *workersCmd) Run(st *streams) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	list, err := app.Workers(ctx, c.Backends)
+	list, err := app.Workers(ctx, c.Queue)
 	if err != nil {
 		return err
 	}

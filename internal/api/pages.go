@@ -245,7 +245,7 @@ func (a *API) explain(ctx context.Context, c *caller, in *jobURL) (*anyOut, erro
 	if j.Crawl == 0 {
 		return nil, problem(http.StatusConflict, "the job has not begun, so there is nothing to explain yet: wait until it runs")
 	}
-	e, err := a.cfg.Explain(ctx, j.Crawl, in.URL)
+	e, err := a.cfg.Explain(ctx, j.Crawl, in.URL, c.operator())
 	if bad, ok := errors.AsType[*job.BadRequest](err); ok {
 		return nil, invalid("query.url", bad.Text)
 	}

@@ -82,8 +82,9 @@ type Ledger interface {
 
 // The functions of other edges that the API passes on.
 type (
-	// Explain tells the story of one URL of a crawl, as JSON.
-	Explain func(ctx context.Context, crawl int64, url string) (any, error)
+	// Explain tells the story of one URL of a crawl, as JSON; names says
+	// whether that of machines may be in it.
+	Explain func(ctx context.Context, crawl int64, url string, names bool) (any, error)
 
 	// Export writes a crawl's pages as jsonl, csv or sitemap.
 	Export func(ctx context.Context, w io.Writer, format string, crawl int64) error

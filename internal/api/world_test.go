@@ -190,7 +190,7 @@ func newWorld(t testing.TB, db database, change func(*Config)) *world {
 	}
 	w.svc = &service{Service: real, status: map[string]crawl.Status{}, points: map[string][]job.Point{}, watch: map[string]map[chan struct{}]bool{}}
 	cfg := Config{Service: w.svc, Store: db, Ledger: db, Log: log, Version: "test", Loopback: true, RatePerSecond: 100_000, RateBurst: 100_000,
-		Explain: func(_ context.Context, crawl int64, url string) (any, error) {
+		Explain: func(_ context.Context, crawl int64, url string, _ bool) (any, error) {
 			return map[string]any{"input": url, "crawl": map[string]any{"id": crawl}}, nil
 		},
 		Export: func(_ context.Context, out io.Writer, format string, _ int64) error {

@@ -135,7 +135,7 @@ func (a *App) Drain(grace time.Duration) {
 }
 
 // Workers lists who is in a fleet, as of their last heartbeats.
-func Workers(ctx context.Context, b config.Backends) ([]frontier.Worker, error) {
+func Workers(ctx context.Context, b config.Queue) ([]frontier.Worker, error) {
 	s, err := redisstore.Open(ctx, redisstore.Options{URL: b.Redis(), Prefix: b.RedisPrefix})
 	if err != nil {
 		return nil, fmt.Errorf("--redis-url: %w", err)

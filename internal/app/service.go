@@ -128,10 +128,13 @@ func (sv *Service) apiConfig() api.Config {
 	ip := net.ParseIP(host)
 	return api.Config{
 		Service: sv.Jobs, Store: sv.Ledger, Ledger: sv.Ledger, Log: s.Log, Version: s.Version,
-		Explain: func(ctx context.Context, crawl int64, url string) (any, error) {
+		Explain: func(ctx context.Context, crawl int64, url string, names bool) (any, error) {
 			x, err := explain.Explain(ctx, sv.sources(), url, crawl)
 			if errors.Is(err, explain.ErrBadURL) {
 				return nil, &job.BadRequest{Field: "url", Text: err.Error()}
+			}
+			if err == nil && !names {
+				x.WithoutNames()
 			}
 			return x, err
 		},

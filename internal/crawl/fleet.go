@@ -312,7 +312,7 @@ func (e *Engine) patiently(ctx context.Context, what string, step func() error) 
 		if !failed {
 			e.log.Warn("waiting for a store that does not answer; nothing is lost", "step", what, "error", err)
 		}
-		e.cfg.Fleet.Trouble(what + ": " + err.Error())
+		e.cfg.Fleet.Trouble(what + ": the store does not answer") // where it is belongs in the log: tenants read this
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

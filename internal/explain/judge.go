@@ -95,7 +95,7 @@ func (g *gatherer) waiting() {
 		w.For = fmt.Sprintf("a worker to take its host (%s in the fleet)", count(x.Crew.Workers, "is", "are"))
 	case h == nil:
 	case x.Crew != nil && h.From == "store" && q.Ahead < h.Cap && !h.Until.After(now):
-		w.For = "its turn, which is now: worker " + h.Worker + " has its host and may be fetching it at this moment"
+		w.For = "its turn, which is now: the worker that has its host may be fetching it at this moment"
 	case q.Ahead > 0 && h.Gap > 0:
 		w.For = fmt.Sprintf("its turn: %s of its host before it, one request every %s (%s)", count(q.Ahead, "URL", "URLs"), span(h.Gap), h.GapFor)
 		w.Until, w.About = later(h.Until, now).Add(time.Duration(q.Ahead)*h.Gap), true

@@ -67,6 +67,23 @@ type Crew struct {
 	Trouble    string `json:"trouble,omitempty"` // why a worker fetches nothing, if one says so
 }
 
+// WithoutNames leaves out what only the operator should see: machines' names,
+// and stores' addresses in what a worker complains of.
+func (x *Explanation) WithoutNames() {
+	const somebody = "a worker"
+	if x.Host != nil && x.Host.Worker != "" {
+		x.Host.Worker = somebody
+	}
+	if c := x.Crew; c != nil {
+		if c.By != "" {
+			c.By = somebody
+		}
+		if c.Trouble != "" {
+			c.Trouble = "a store of the fleet does not answer"
+		}
+	}
+}
+
 // Found says who named the URL.
 type Found struct {
 	On    string   `json:"on,omitempty"`

@@ -214,7 +214,7 @@ func (m *Manager) Run(ctx context.Context) error {
 				m.log.Warn("the fleet's store does not answer; nothing new is fetched until it does", "error", err)
 			}
 			m.failing = true
-			m.Trouble("the fleet's store does not answer: " + err.Error())
+			m.Trouble("the fleet's store does not answer") // where it is belongs in the log: tenants read this
 		} else if m.failing {
 			m.failing = false
 			m.Trouble("")
