@@ -250,6 +250,7 @@ func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
 	}
 	slices.Sort(names)
 	m.mu.Lock()
+	m.news = m.news || !slices.Equal(m.live, names) // hosts of one that is gone may be ours now
 	m.workers, m.live = live, names
 	m.mu.Unlock()
 	return nil
