@@ -55,7 +55,9 @@ func newFleet(t *testing.T, own bool, c webfarm.Config) *fleet {
 	} else {
 		f.db = testenv.Postgres(t)
 	}
-	c.Placement = webfarm.Addresses // each host a domain of its own
+	if c.Placement == "" {
+		c.Placement = webfarm.Addresses // each host a domain of its own
+	}
 	farm, err := webfarm.Start(c)
 	if err != nil {
 		t.Fatal(err)
