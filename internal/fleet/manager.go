@@ -59,7 +59,7 @@ type Manager struct {
 
 	trouble atomic.Pointer[string] // what the engine waits for
 	silence atomic.Pointer[string] // what Run waits for
-	rate    atomic.Int64 // pages a second, in thousandths
+	rate    atomic.Int64           // pages a second, in thousandths
 
 	mu         sync.Mutex
 	supervised map[int64]*supervision
