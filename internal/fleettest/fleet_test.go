@@ -214,6 +214,13 @@ func (f *fleet) job(s *server, id string) (j client.Job, ok bool) {
 	return j, json.Unmarshal([]byte(body), &j) == nil
 }
 
+func errorOf(j client.Job) string {
+	if j.Error == nil {
+		return ""
+	}
+	return *j.Error
+}
+
 // ended waits for the end of a job.
 func (f *fleet) ended(s *server, id string, within time.Duration) (j client.Job) {
 	f.t.Helper()

@@ -113,3 +113,19 @@ func (f *fleet) workersSay(what string) bool {
 	}
 	return true
 }
+
+func Test_a_ledger_that_is_away_when_a_crawl_ends_fails_no_job(t *testing.T) {
+	t.Parallel()
+	const hosts, pages = 4, 5
+	f := newFleet(t, false, webfarm.Config{Seed: 16, Hosts: hosts, Pages: pages, Links: 12, Latency: 5 * time.Millisecond})
+	l := f.onLines(nil)
+	s := f.serve("--workers", "16")
+	j := f.order(s, fields{"delay_ms": 200})
+	f.until(30*time.Second, "all pages are written", func() bool { return f.rows(1) == hosts*pages })
+	l.pg.Cut()
+	time.Sleep(5 * time.Second)
+	l.pg.Mend()
+	if j = f.ended(s, j.ID, time.Minute); j.Status != "completed" || j.Pages.Spent != hosts*pages {
+		t.Errorf("the job ended as %s with %d pages: %v", j.Status, j.Pages.Spent, errorOf(j))
+	}
+}
