@@ -64,7 +64,8 @@ type Manager struct {
 	engine *crawl.Engine
 	bits   uint16
 
-	trouble atomic.Pointer[string]
+	trouble atomic.Pointer[string] // what the engine waits for
+	silence atomic.Pointer[string] // what Run waits for
 	started time.Time
 
 	mu         sync.Mutex
@@ -140,18 +141,14 @@ func (m *Manager) Held(group string) bool {
 }
 
 // Trouble notes what the engine waits for.
-func (m *Manager) Trouble(what string) {
-	if what == "" {
-		m.trouble.Store(nil)
-		return
-	}
-	m.trouble.Store(&what)
-}
+func (m *Manager) Trouble(what string) { m.trouble.Store(&what) }
 
 // Waiting is why nothing is fetched; empty while all is well.
 func (m *Manager) Waiting() string {
-	if t := m.trouble.Load(); t != nil {
-		return *t
+	for _, t := range []*atomic.Pointer[string]{&m.silence, &m.trouble} {
+		if what := t.Load(); what != nil && *what != "" {
+			return *what
+		}
 	}
 	return ""
 }
@@ -205,22 +202,24 @@ func (m *Manager) Run(ctx context.Context) error {
 		}
 		// Once a turn takes longer than half a lease, hosts begin to wait for it.
 		stop := crawl.Late(m.cfg.TTL/2, func() {
-			m.Trouble(fmt.Sprintf("the fleet's store does not answer, or only slowly: nothing was renewed for %s", m.cfg.TTL/2))
+			what := fmt.Sprintf("the fleet's store does not answer, or only slowly: nothing was renewed for %s", m.cfg.TTL/2)
+			m.silence.Store(&what)
 		})
 		err := m.Turn(ctx)
-		late := stop()
+		stop()
 		if err != nil && ctx.Err() == nil {
 			if !m.failing {
 				m.log.Warn("the fleet's store does not answer; nothing new is fetched until it does", "error", err)
 			}
 			m.failing = true
-			m.Trouble("the fleet's store does not answer") // where it is belongs in the log: tenants read this
-		} else if m.failing {
+			what := "the fleet's store does not answer" // where it is belongs in the log: tenants read this
+			m.silence.Store(&what)
+		} else {
+			m.silence.Store(nil)
+			if m.failing {
+				m.log.Info("the fleet's store answers again")
+			}
 			m.failing = false
-			m.Trouble("")
-			m.log.Info("the fleet's store answers again")
-		} else if late {
-			m.Trouble("")
 		}
 		timer.Reset(m.cfg.Turn)
 	}
@@ -281,6 +280,7 @@ func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
 	}
 	slices.Sort(names)
 	m.mu.Lock()
+	m.news = m.news || !slices.Equal(m.live, names) // hosts of one that is gone may be ours now
 	m.workers, m.live, m.readAt = live, names, now
 	m.mu.Unlock()
 	return nil

@@ -10,8 +10,10 @@
 // What is exact and what has a tolerance:
 //
 //   - Pages lost: none. The farm's list and the ledger's rows are equal sets.
-//   - Pages fetched twice: at most what was in flight at the kills, which is
-//     what the dead worker may have begun and not yet written down.
+//   - Pages fetched twice: at most what the dead workers had in hand, counted
+//     at each kill from both sides (blows).
+//   - Hosts of a lost worker are asked again within a lease and a heartbeat; a
+//     turn, the host's pace and what this machine was late come on top.
 //   - Gaps in the ledger: exact, request start to request start by the
 //     workers' own clocks, which here are one machine's. A request that was in
 //     flight when its worker was killed has no row, so its successor's gap is

@@ -55,7 +55,9 @@ func newFleet(t *testing.T, own bool, c webfarm.Config) *fleet {
 	} else {
 		f.db = testenv.Postgres(t)
 	}
-	c.Placement = webfarm.Addresses // each host a domain of its own
+	if c.Placement == "" {
+		c.Placement = webfarm.Addresses // each host a domain of its own
+	}
 	farm, err := webfarm.Start(c)
 	if err != nil {
 		t.Fatal(err)
@@ -210,6 +212,13 @@ func (f *fleet) job(s *server, id string) (j client.Job, ok bool) {
 		return j, false
 	}
 	return j, json.Unmarshal([]byte(body), &j) == nil
+}
+
+func errorOf(j client.Job) string {
+	if j.Error == nil {
+		return ""
+	}
+	return *j.Error
 }
 
 // ended waits for the end of a job.

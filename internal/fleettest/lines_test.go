@@ -37,19 +37,27 @@ const beyond = leaseTTL + 2*time.Second
 func Test_stores_that_are_slow_and_stall_for_longer_than_a_lease_lose_nothing_and_the_status_says_why(t *testing.T) {
 	t.Parallel()
 	const pace = 400 * time.Millisecond
-	const hosts, pages = 20, 20
+	const hosts, pages = 20, 15
 	f := newFleet(t, false, webfarm.Config{Seed: 10, Hosts: hosts, Pages: pages, Links: 12, Latency: 5 * time.Millisecond})
 	l := f.onLines(nil)
-	s := f.serve("--workers", "64")
-	f.work("--workers", "64")
+	// The governor takes a store that is far away for one that is overloaded,
+	// and lets four URLs in hand at a time: the same, for minutes.
+	args := shortOr([]string{"--workers", "64", "--no-governor"}, []string{"--workers", "64"})
+	s := f.serve(args...)
+	f.work(args...)
 	f.until(20*time.Second, "all workers are there", func() bool { return f.workersIn() == 2 })
+	j := f.order(s, fields{"delay_ms": pace.Milliseconds()})
+	f.served(hosts, time.Minute)
 	l.redis.Slow(200*time.Millisecond, 500*time.Millisecond)
 	l.pg.Slow(200*time.Millisecond, 500*time.Millisecond)
-	j := f.order(s, fields{"delay_ms": pace.Milliseconds()})
-	f.served(hosts*pages/4, time.Minute)
+	f.served(hosts*pages/4, 5*time.Minute)
 	f.silent(l.redis.Stall, l.redis.Mend, func() bool { return f.waitsFor(s, j.ID, "does not answer") })
-	f.served(hosts*pages/2, time.Minute)
+	f.served(hosts*pages/2, 5*time.Minute)
 	f.silent(l.pg.Stall, l.pg.Mend, func() bool { return f.workersSay("write the ledger") })
+	if !full { // the end takes a dozen answers, one after the other
+		l.redis.Slow(0, 0)
+		l.pg.Slow(0, 0)
+	}
 	f.whole(s, j.ID, pace)
 }
 
@@ -76,7 +84,7 @@ func (f *fleet) silent(away, back func(), says func() bool) {
 	f.t.Helper()
 	away()
 	gone := time.Now()
-	f.until(beyond, "somebody says why it waits", says)
+	f.until(2*beyond, "somebody says why it waits", says)
 	time.Sleep(time.Until(gone.Add(beyond - time.Second)))
 	stopped := f.farm.Books()
 	if stopped.Missing == 0 {
@@ -104,4 +112,20 @@ func (f *fleet) workersSay(what string) bool {
 		}
 	}
 	return true
+}
+
+func Test_a_ledger_that_is_away_when_a_crawl_ends_fails_no_job(t *testing.T) {
+	t.Parallel()
+	const hosts, pages = 4, 5
+	f := newFleet(t, false, webfarm.Config{Seed: 16, Hosts: hosts, Pages: pages, Links: 12, Latency: 5 * time.Millisecond})
+	l := f.onLines(nil)
+	s := f.serve("--workers", "16")
+	j := f.order(s, fields{"delay_ms": 200})
+	f.until(30*time.Second, "all pages are written", func() bool { return f.rows(1) == hosts*pages })
+	l.pg.Cut()
+	time.Sleep(5 * time.Second)
+	l.pg.Mend()
+	if j = f.ended(s, j.ID, time.Minute); j.Status != "completed" || j.Pages.Spent != hosts*pages {
+		t.Errorf("the job ended as %s with %d pages: %v", j.Status, j.Pages.Spent, errorOf(j))
+	}
 }

@@ -10,7 +10,7 @@ import (
 // is there, which crawls are on, how many pages each may still take. One
 // store implements it together with Leases. All of it can be lost
 // without losing work: crawls are announced again by whoever supervises them,
-// budgets are counted again from the ledger.
+// of what was spent the ledger's rows are known.
 type Board interface {
 	Leases
 

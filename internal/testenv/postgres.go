@@ -46,14 +46,18 @@ type Server struct {
 
 // supervise runs "$@" until it ends by itself, until a line names the signal
 // that ends it, or until nobody is left who could write one: then the
-// directory goes too.
+// directory goes too. What a shell runs in the background ignores QUIT until it
+// says otherwise, and a server that has just begun has not yet: so it is told
+// again, and killed in the end.
 const supervise = `exec 3<&0
 "$@" </dev/null >>log 2>&1 &
 server=$!
 { read -r signal || signal=
 trap "" TERM
-kill -s "${signal:-QUIT}" $server
-[ "$signal" ] || exit 7; } <&3 >/dev/null &
+[ -z "$signal" ] || { kill -s "$signal" $server; exit; }
+for again in 1 2 3 4 5; do kill -s QUIT $server || exit 7; sleep 1; done
+kill -s KILL $server
+exit 7; } <&3 >/dev/null 2>&1 &
 watch=$!
 wait $server
 kill $watch

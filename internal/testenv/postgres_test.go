@@ -121,6 +121,26 @@ func Test_a_server_does_not_outlive_a_test_binary_that_is_killed(t *testing.T) {
 	}
 }
 
+func Test_a_server_that_is_deaf_when_its_test_binary_ends_is_killed_with_its_directory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "server")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// In the background of a shell sleep ignores QUIT, as a server does that
+	// has just begun.
+	sh := exec.Command("sh", "-c", supervise, dir, "sleep", "60")
+	sh.Dir = dir // its input is at its end at once
+	begun := time.Now()
+	sh.Run()
+	if took := time.Since(begun); took > 30*time.Second {
+		t.Errorf("it ended after %s", took)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("its directory is still there: %v", err)
+	}
+}
+
 func Test_the_newest_postgres_is_found_where_no_path_leads(t *testing.T) {
 	root := t.TempDir()
 	for _, v := range []string{"9", "15", "16"} {

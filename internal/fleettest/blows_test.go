@@ -1,0 +1,128 @@
+package fleettest
+
+import (
+	"regexp"
+	"sync"
+	"time"
+)
+
+// blows watches what becomes of the hosts of workers that are killed or frozen.
+type blows struct {
+	f     *fleet
+	pages int64 // of a host
+
+	// inHand counts, over all blows, what the worker had begun and not
+	// acknowledged: page requests that the farm saw at its hosts and that have
+	// no row a moment later, when it writes nothing more and nobody else may
+	// ask its hosts yet; and of the rows those of its last commits, which the
+	// frontier may not have heard of. No worker has more than its hands.
+	inHand int64
+
+	mu      sync.Mutex
+	waiting map[string]waiting // hosts that nobody has asked since
+	taken   int
+	worst   time.Duration
+	stop    chan struct{}
+	done    sync.WaitGroup
+}
+
+type waiting struct {
+	since    time.Time
+	requests int64
+}
+
+const (
+	// settle is how long after a kill a commit that had reached PostgreSQL may
+	// still come to its end there; far less than what is left of any lease.
+	settle = 300 * time.Millisecond
+	// commits is how long rows may be older than their acknowledgement.
+	commits = 500 * time.Millisecond
+)
+
+func (f *fleet) watchBlows(pages int) *blows {
+	b := &blows{f: f, pages: int64(pages), waiting: map[string]waiting{}, stop: make(chan struct{})}
+	b.done.Go(func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-b.stop:
+				return
+			case <-tick.C:
+				b.look()
+			}
+		}
+	})
+	return b
+}
+
+var workerLine = regexp.MustCompile(`worker started worker=(\S+)`)
+
+// hit kills or freezes a worker and begins to wait for the next owners of its
+// hosts. A host that has no owner at that moment has lost, with this worker, the
+// one that may have been about to take it: its time begins anew.
+func (b *blows) hit(w *process, how func()) {
+	f := b.f
+	f.t.Helper()
+	name := workerLine.FindStringSubmatch(w.out.String())
+	if name == nil {
+		f.t.Fatal("a worker does not say its name")
+	}
+	owners := f.owners()
+	how()
+	at := time.Now()
+	var begun, repeated int64
+	var hosts []string
+	b.mu.Lock()
+	for _, h := range f.farm.Books().Hosts {
+		owner, owned := owners[h.Host]
+		_, waits := b.waiting[h.Host]
+		if owner == name[1] {
+			hosts = append(hosts, h.Host)
+			begun += h.Requests - h.Robots
+			repeated += h.Duplicates
+		}
+		if h.Pages < b.pages && (owner == name[1] || waits && !owned) {
+			b.waiting[h.Host] = waiting{at, h.Requests}
+		}
+	}
+	b.mu.Unlock()
+	if len(hosts) == 0 {
+		f.t.Errorf("worker %s held no host; this proves nothing", name[1])
+	}
+	time.Sleep(settle)
+	rows := number(f, "SELECT count(*) FROM pages WHERE kind = 'page' AND outcome = 'ok' AND host = ANY($1)", hosts)
+	last := number(f, "SELECT count(*) FROM requests WHERE pace_group = ANY($1) AND ended_us > $2", hosts, at.Add(-commits).UnixMicro())
+	b.inHand += min(max(begun-repeated-rows, 0)+last, inHand)
+}
+
+// look finds hosts that were asked again.
+func (b *blows) look() {
+	now, books := time.Now(), b.f.farm.Books()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, h := range books.Hosts {
+		w, waits := b.waiting[h.Host]
+		switch {
+		case !waits:
+		case h.Requests > w.requests:
+			b.taken++
+			b.worst = max(b.worst, now.Sub(w.since))
+			delete(b.waiting, h.Host)
+		case h.Pages == b.pages: // all of it was served, and perhaps not written down
+			delete(b.waiting, h.Host)
+		}
+	}
+}
+
+// end demands that somebody has asked every host again.
+func (b *blows) end() (taken int, worst time.Duration) {
+	b.f.t.Helper()
+	close(b.stop)
+	b.done.Wait()
+	b.look()
+	for host := range b.waiting {
+		b.f.t.Errorf("%s was not asked any more", host)
+	}
+	return b.taken, b.worst
+}
