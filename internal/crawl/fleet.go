@@ -19,6 +19,7 @@ import (
 type Fleet interface {
 	Worker() string                                     // this process's name, new at each start
 	Bits() uint16                                       // tells its permits from the others'
+	Ahead() (by, give time.Duration)                    // how far the store's clock is ahead of ours, and how far off that may be
 	Held(group string) bool                             // a lease is safe to act on right now
 	Supervising(ctx context.Context, crawl int64) error // this process is about to open it: returns when it works for it no more
 	Opened(r *Run)                                      // a crawl that this process supervises is open

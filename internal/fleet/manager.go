@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"log/slog"
 	"slices"
 	"sync"
@@ -54,10 +53,11 @@ type Manager struct {
 	cfg    Config
 	log    *slog.Logger
 	engine *crawl.Engine
-	bits   uint16
+	clock  ahead
 
 	trouble atomic.Pointer[string]
 	rate    atomic.Int64 // pages a second, in thousandths
+	number  atomic.Int64 // that the board gave it
 
 	mu         sync.Mutex
 	supervised map[int64]*supervision
@@ -103,9 +103,7 @@ func New(cfg Config) *Manager {
 	if cfg.Groups <= 0 {
 		cfg.Groups = 256
 	}
-	h := fnv.New32a()
-	h.Write([]byte(cfg.Worker))
-	return &Manager{cfg: cfg, log: cfg.Log, bits: uint16(h.Sum32()), supervised: make(map[int64]*supervision),
+	return &Manager{cfg: cfg, log: cfg.Log, supervised: make(map[int64]*supervision),
 		joined: make(map[int64]*crawl.Run), taking: make(map[int64]chan struct{}), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
 }
 
@@ -115,8 +113,13 @@ func (m *Manager) Bind(e *crawl.Engine) { m.engine = e }
 // Worker is this process's name.
 func (m *Manager) Worker() string { return m.cfg.Worker }
 
-// Bits tell its permits from those of others.
-func (m *Manager) Bits() uint16 { return m.bits }
+// Bits tell its permits from those of others: the board numbers the workers,
+// before they lease anything.
+func (m *Manager) Bits() uint16 { return uint16(m.number.Load()) }
+
+// Ahead is how far the store's clock is ahead of ours, and how far off that may
+// be: at most half of what the quickest heartbeat took.
+func (m *Manager) Ahead() (by, give time.Duration) { return m.clock.look(m.cfg.Now()) }
 
 // Held reports whether a group's lease is safe to act on now.
 func (m *Manager) Held(group string) bool {
@@ -228,21 +231,24 @@ func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	held, _ := m.engine.Scheduler().Leased()
-	live, err := m.cfg.Board.Heartbeat(ctx, frontier.Worker{ID: m.cfg.Worker, Host: m.cfg.Host, Started: m.started(now), Hosts: held,
+	sent := m.cfg.Now()
+	roll, err := m.cfg.Board.Heartbeat(ctx, frontier.Worker{ID: m.cfg.Worker, Host: m.cfg.Host, Started: m.started(now), Hosts: held,
 		Rate: float64(m.rate.Load()) / 1000, Waiting: m.Waiting()}, m.cfg.TTL)
 	if err != nil {
 		return err
 	}
+	m.clock.heard(sent, m.cfg.Now(), roll.At)
+	m.number.Store(int64(roll.Number))
 	m.beatAt = now
 	names := []string{m.cfg.Worker}
-	for _, w := range live {
+	for _, w := range roll.Live {
 		if w.ID != m.cfg.Worker {
 			names = append(names, w.ID)
 		}
 	}
 	slices.Sort(names)
 	m.mu.Lock()
-	m.workers, m.live = live, names
+	m.workers, m.live = roll.Live, names
 	m.mu.Unlock()
 	return nil
 }
@@ -276,8 +282,6 @@ func (m *Manager) renew(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		// One that was leased again since it was lost is ours.
-		lost = slices.DeleteFunc(lost, func(g string) bool { return !m.cfg.Board.Deadline(g).IsZero() })
 		if len(lost) > 0 {
 			m.log.Warn("leases were lost; others have these hosts now", "hosts", len(lost))
 			s.Drop(lost, now)
@@ -384,7 +388,8 @@ func (m *Manager) lease(ctx context.Context) error {
 func (m *Manager) giveBack(ctx context.Context, now time.Time) error {
 	s := m.engine.Scheduler()
 	s.Drain(m.misplaced(s.Movable()), now)
-	return m.release(ctx, s.Drained(now.Add(-idleFor)))
+	idle := now.Add(-idleFor)
+	return m.release(ctx, s.Drained(idle), idle)
 }
 
 // movedAtOnce bounds how many groups change hands in one turn, so that a new
@@ -403,7 +408,9 @@ func (m *Manager) misplaced(held []frontier.Lease) (groups []string) {
 	return groups
 }
 
-func (m *Manager) release(ctx context.Context, leases []frontier.Lease) error {
+// release gives drained groups back, but for those that have work by the time
+// that their clocks are written.
+func (m *Manager) release(ctx context.Context, leases []frontier.Lease, idle time.Time) error {
 	if len(leases) == 0 {
 		return nil
 	}
@@ -413,12 +420,12 @@ func (m *Manager) release(ctx context.Context, leases []frontier.Lease) error {
 		return err
 	}
 	return s.Exclusive(func() error {
-		s.Drop(names(leases), m.cfg.Now())
-		return m.cfg.Board.Release(ctx, leases)
+		return m.cfg.Board.Release(ctx, s.LetGo(leases, idle))
 	})
 }
 
-// handBack returns all leases at the end; by then nothing is in flight.
+// handBack returns all leases at the end; by then nothing is in flight. A group of
+// which something could not be committed is left to its lease's end.
 func (m *Manager) handBack(ctx context.Context) error {
 	s := m.engine.Scheduler()
 	held := s.Held()
@@ -429,7 +436,7 @@ func (m *Manager) handBack(ctx context.Context) error {
 		}
 		_ = m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
 	}
-	if err := m.release(ctx, held); err != nil {
+	if err := m.release(ctx, held, m.cfg.Now()); err != nil {
 		return err
 	}
 	_, err := m.cfg.Board.Heartbeat(ctx, frontier.Worker{ID: m.cfg.Worker}, 0)

@@ -11,13 +11,23 @@ import (
 )
 
 // Heartbeat implements frontier.Leases.
-func (m *Member) Heartbeat(_ context.Context, w frontier.Worker, ttl time.Duration) (live []frontier.Worker, err error) {
+func (m *Member) Heartbeat(_ context.Context, w frontier.Worker, ttl time.Duration) (roll frontier.Roll, err error) {
 	err = m.call("heartbeat", func() {
-		m.s.workers[w.ID] = expiring[frontier.Worker]{w, m.s.now().Add(ttl)}
-		live = alive(m.s, m.s.workers)
+		old, known := m.s.workers[w.ID]
+		all := alive(m.s, m.s.workers)
+		if roll.Number = old.value.number; !known {
+			for slices.ContainsFunc(all, func(o numbered) bool { return o.number == roll.Number }) {
+				roll.Number++
+			}
+		}
+		m.s.workers[w.ID] = expiring[numbered]{numbered{w, roll.Number}, m.s.now().Add(ttl)}
+		for _, o := range alive(m.s, m.s.workers) {
+			roll.Live = append(roll.Live, o.Worker)
+		}
+		roll.At = m.s.now()
 	})
-	slices.SortFunc(live, func(a, b frontier.Worker) int { return cmp.Compare(a.ID, b.ID) })
-	return live, err
+	slices.SortFunc(roll.Live, func(a, b frontier.Worker) int { return cmp.Compare(a.ID, b.ID) })
+	return roll, err
 }
 
 // alive forgets what has expired and returns the rest.
@@ -119,7 +129,8 @@ func (m *Member) Renew(_ context.Context, _ string, ttl time.Duration) (lost []s
 		}
 		changed = slices.DeleteFunc(changed, func(l frontier.Lease) bool { return m.leases[l.Group] != l.Token })
 	}
-	lost, m.lost = m.lost, nil
+	lost = slices.DeleteFunc(m.lost, func(g string) bool { return m.leases[g] != 0 })
+	m.lost = nil
 	m.mu.Unlock()
 	if len(unknown) > 0 {
 		// Without an answer the next Renew tries again; the rest is true.

@@ -34,7 +34,7 @@ type shared struct {
 	sessions map[string]*session
 	members  []*Member
 
-	workers map[string]expiring[frontier.Worker]
+	workers map[string]expiring[numbered]
 	crawls  map[int64]frontier.Announced
 	spent   map[int64]int64
 	reports map[reportKey]expiring[frontier.Report]
@@ -56,6 +56,10 @@ type (
 	holder struct {
 		session string
 		token   uint64
+	}
+	numbered struct {
+		frontier.Worker
+		number int
 	}
 	expiring[T any] struct {
 		value   T
@@ -82,7 +86,7 @@ func newShared(now func() time.Time, patience time.Duration) *shared {
 		now: now, patience: patience, open: map[frontier.CrawlID]bool{}, off: map[frontier.CrawlID]bool{},
 		seen: map[urlKey]int{}, queues: map[queueKey][]frontier.Entry{}, adder: map[uint64]*Member{}, at: map[string]map[frontier.CrawlID]bool{},
 		notes: map[[2]string][]byte{}, free: map[string]time.Time{}, holders: map[string]holder{}, sessions: map[string]*session{},
-		workers: map[string]expiring[frontier.Worker]{}, crawls: map[int64]frontier.Announced{}, spent: map[int64]int64{},
+		workers: map[string]expiring[numbered]{}, crawls: map[int64]frontier.Announced{}, spent: map[int64]int64{},
 		reports: map[reportKey]expiring[frontier.Report]{},
 	}
 }

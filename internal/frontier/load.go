@@ -57,6 +57,12 @@ func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) erro
 			return nil
 		}
 		g.clocks, g.loaded = st, true
+		for _, q := range g.queues {
+			g.owe(q.crawl, s.opt.RestartedAt, s.rnd())
+		}
+		for _, t := range g.tasks {
+			g.owe(t.Crawl, s.opt.RestartedAt, s.rnd())
+		}
 		g.loads--
 		sh.file(g, now())
 	case l.origin != "":
@@ -94,7 +100,8 @@ func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) erro
 			sh.file(g, now())
 			return nil
 		}
-		q.fill(read, len(read) < l.n, now(), func(e *Entry) int {
+		_, in := s.shifts()
+		q.fill(shifted(read, in), len(read) < l.n, now(), func(e *Entry) int {
 			return s.store.InLinks(e.Crawl, e.Fingerprint())
 		})
 		g.overheard(q)
@@ -128,6 +135,8 @@ func (s *Scheduler) readClocks(ctx context.Context, group string, now, taken tim
 	if err != nil {
 		return st, err
 	}
+	_, in := s.shifts()
+	st.Shift(in)
 	if !noted && s.opt.Knowledge != nil {
 		if st, err = s.opt.Knowledge(ctx, group); err != nil {
 			return st, fmt.Errorf("load what was learned of %s: %w", group, err)
