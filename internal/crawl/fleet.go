@@ -181,24 +181,25 @@ func (r *Run) inHand(since time.Time) (busy bool, retrying int64) {
 }
 
 // truth counts a crawl from its rows: of what many workers counted, pages that
-// were fetched twice around a crash are counted twice.
-func (r *Run) truth(ctx context.Context) (ledger.Counters, error) {
+// were fetched twice around a crash are counted twice, and those that have left
+// count nothing any more. stay are the URLs that may still be released.
+func (r *Run) truth(ctx context.Context) (c ledger.Counters, parked, stay int64, err error) {
 	counts, err := r.e.cfg.Ledger.PageCounts(ctx, r.ID)
 	if err != nil {
-		return ledger.Counters{}, err
+		return c, 0, 0, err
 	}
-	c := countersOf(counts)
+	c, parked = countersOf(counts), counts[outcome.Parked]
 	t, ok := r.e.cfg.Ledger.(interface {
 		Totals(ctx context.Context, crawl int64) (ledger.Totals, error)
 	})
 	if ok {
 		sum, err := t.Totals(ctx, r.ID)
 		if err != nil {
-			return c, err
+			return c, 0, 0, err
 		}
 		c.Requests, c.HTTP429, c.Retries, c.Bytes = sum.Requests, sum.HTTP429, sum.Retries, sum.Bytes
 	}
-	return c, nil
+	return c, parked, parked + counts[outcome.Trap], nil
 }
 
 func countersOf(counts map[outcome.Outcome]int64) (c ledger.Counters) {

@@ -149,15 +149,14 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	}
 	row := r.crawl
 	r.mu.Unlock()
-	remaining, spent := r.fc.Pending()-parkedURLs, r.used.Load()
-	if s := r.shared.Load(); e.cfg.Fleet != nil && s != nil {
-		parkedURLs = s.Parked
-		remaining, spent = s.Pending-s.Parked, s.Spent-s.Unused
-	}
+	remaining, spent, stay := r.fc.Pending()-parkedURLs, r.used.Load(), parkedURLs+r.trapped()
 	if e.cfg.Fleet != nil {
 		var err error
-		if row.Counters, err = r.truth(ctx); err != nil {
+		if row.Counters, parkedURLs, stay, err = r.truth(ctx); err != nil {
 			return Summary{}, err
+		}
+		if s := r.shared.Load(); s != nil {
+			remaining, spent = max(s.Pending-parkedURLs, 0), s.Spent-s.Unused
 		}
 		row.Worker = "" // the crawl's own row, for all of them
 		if r.Spec.MaxURLs <= 0 {
@@ -184,7 +183,7 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	}
 	// What is parked or set aside may be released later, and then the seen set
 	// says what was already fetched.
-	if status == ledger.Completed && sum.ParkedURLs == 0 && r.trapped() == 0 {
+	if status == ledger.Completed && stay == 0 {
 		if err := e.cfg.Store.DropCrawl(ctx, r.fc.ID); err != nil {
 			return sum, err
 		}

@@ -188,7 +188,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return m.handBack(leave)
+	return m.HandBack(leave)
 }
 
 // Turn does everything there is to do once.
@@ -424,9 +424,9 @@ func (m *Manager) release(ctx context.Context, leases []frontier.Lease, idle tim
 	})
 }
 
-// handBack returns all leases at the end; by then nothing is in flight. A group of
+// HandBack returns all leases at the end; by then nothing is in flight. A group of
 // which something could not be committed is left to its lease's end.
-func (m *Manager) handBack(ctx context.Context) error {
+func (m *Manager) HandBack(ctx context.Context) error {
 	s := m.engine.Scheduler()
 	held := s.Held()
 	s.Drain(names(held), m.cfg.Now())

@@ -3,6 +3,7 @@ package fleetsim
 import (
 	"flag"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -12,8 +13,23 @@ var (
 	trace = flag.Bool("fleet.trace", false, "print every event of the first seed")
 )
 
+// fleetOf is another kind of crawl for every third seed: one that ends by
+// itself, one with a page limit, one that is slower than its workers' settings.
 func fleetOf(seed uint64) Config {
-	return Config{Seed: seed, Workers: 5, Hosts: 40, Pages: 15, Loss: 0.03, Chaos: 4 * time.Second}
+	c := Config{Seed: seed, Workers: 5, Hosts: 40, Pages: 15, Loss: 0.03, Chaos: 4 * time.Second, Settle: synctest.Wait}
+	switch seed % 3 {
+	case 1:
+		c.Cap = 200
+	case 2:
+		c.Pages, c.Delay = 6, 2500*time.Millisecond
+	}
+	return c
+}
+
+// run simulates in virtual time.
+func run(t *testing.T, c Config) (r *Result, err error) {
+	synctest.Test(t, func(*testing.T) { r, err = Run(c) })
+	return r, err
 }
 
 func Test_a_fleet_that_crashes_freezes_and_loses_replies_keeps_every_promise(t *testing.T) {
@@ -23,7 +39,7 @@ func Test_a_fleet_that_crashes_freezes_and_loses_replies_keeps_every_promise(t *
 		if *trace && i == 0 {
 			c.Log = func(line string) { t.Log(line) }
 		}
-		r, err := Run(c)
+		r, err := run(t, c)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -49,7 +65,10 @@ func Test_a_fleet_that_crashes_freezes_and_loses_replies_keeps_every_promise(t *
 func Test_a_fleet_to_which_nothing_happens_repeats_nothing(t *testing.T) {
 	c := fleetOf(*first)
 	c.Loss, c.Chaos = 0, 0
-	r, err := Run(c)
+	if *trace {
+		c.Log = func(line string) { t.Log(line) }
+	}
+	r, err := run(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +81,7 @@ func Test_a_fleet_to_which_nothing_happens_repeats_nothing(t *testing.T) {
 func Test_the_same_seed_gives_the_same_trace_and_another_seed_another(t *testing.T) {
 	traces := map[uint64]int{}
 	for _, seed := range []uint64{7, 7, 8} {
-		r, err := Run(fleetOf(seed))
+		r, err := run(t, fleetOf(seed))
 		if err != nil {
 			t.Fatal(err)
 		}

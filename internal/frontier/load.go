@@ -64,6 +64,9 @@ func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) erro
 			g.owe(t.Crawl, s.opt.RestartedAt, s.rnd())
 		}
 		g.loads--
+		if g.clocks.Failures >= politeness.ParkAfter {
+			sh.park(g)
+		}
 		sh.file(g, now())
 	case l.origin != "":
 		b, err := s.store.Note(ctx, l.group, robotsNotePrefix+l.origin)
@@ -157,7 +160,9 @@ func (s *Scheduler) readClocks(ctx context.Context, group string, now, taken tim
 	if !since.IsZero() {
 		st.AfterRestart(since, s.opt.RestartRules, s.rnd())
 	}
-	if st.Failures >= politeness.ParkAfter { // a restart gives a parked host one more try
+	// A restart gives a parked host one more try. A change of owner alone does
+	// so only when its block is over, or a crawl would wait for that each time.
+	if st.Failures >= politeness.ParkAfter && (taken.IsZero() || !st.BlockedUntil.After(now)) {
 		st.Failures = politeness.ParkAfter - 1
 	}
 	return st, nil
