@@ -27,7 +27,7 @@ type Fleet interface {
 	Hold(r *Run, cut bool)                              // nobody may begin a request for it; cut: nor end one
 	Trouble(what string)                                // a store does not answer; empty: it does again
 	Waiting() string                                    // why nothing is fetched; empty while all is well
-	Ended(ctx context.Context, r *Run) error            // it is over: returns when nobody works for it
+	Ended(ctx context.Context, r *Run) error            // it is over: returns when nobody works for it, or it is yielded
 }
 
 // Shared is a crawl as all workers together see it.
@@ -42,6 +42,7 @@ type Shared struct {
 	Spent    int64 // pages taken from the budget
 	Unused   int64 // of those, pages that nobody has used yet
 	Hungry   bool  // somebody wants pages
+	Doubtful bool  // more pages are spent than have a row: some may come back
 	Counters ledger.Counters
 	Classes  [6]int64
 	Rate     float64

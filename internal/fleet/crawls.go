@@ -63,11 +63,13 @@ func (m *Manager) Opened(r *crawl.Run) {
 }
 
 // Yielded makes of a crawl that this process supervised one that it has
-// joined: somebody else supervises it.
+// joined: somebody else supervises it. It may have been about to stop it, so the
+// next turn leaves the crawl; its work brings it back.
 func (m *Manager) Yielded(r *crawl.Run) {
 	m.mu.Lock()
 	delete(m.supervised, r.ID)
 	m.joined[r.ID] = r
+	m.yielded[r.ID] = true
 	m.mu.Unlock()
 	m.poke()
 }
@@ -84,38 +86,60 @@ func (m *Manager) Hold(r *crawl.Run, cut bool) {
 }
 
 // Ended takes a crawl off the board and returns when nobody works for it any
-// more, or has not been heard of for too long to still do.
+// more, or has not been heard of for too long to still do: reports stand for
+// longer than leases.
 func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
 	m.Hold(r, false)
+	r.Hold(false)
 	wait := time.NewTicker(m.cfg.Turn / 2)
 	defer wait.Stop()
-	for {
+	// What is in flight here has its grace, and as much again to be cut.
+	grace, gone := time.After(crawl.Grace), time.After(2*crawl.Grace)
+	for late := false; !r.Yielding(); {
 		m.mu.Lock()
 		s := m.supervised[r.ID]
 		done := s == nil || !s.state.Changed.IsZero() && s.last != nil && s.last.Workers == 0 && s.last.At.After(s.state.Changed)
 		m.mu.Unlock()
-		if done {
+		if done && (late || r.Part().InHand == 0) {
 			break
 		}
 		select {
 		case <-wait.C:
 			m.poke()
+		case <-grace:
+			r.Hold(true)
+		case <-gone:
+			late = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	if n := r.Unused(1 << 62); n > 0 {
-		if _, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n); err != nil {
-			return err
-		}
+	if r.Yielding() {
+		return nil
 	}
+	r.Unused(1 << 62) // what was spent is forgotten with the crawl
 	m.mu.Lock()
 	delete(m.supervised, r.ID)
 	m.mu.Unlock()
-	if err := m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0); err != nil {
-		return err
+	for {
+		err := m.unreport(ctx, r.ID)
+		if err == nil {
+			err = m.cfg.Board.Withdraw(ctx, r.ID)
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			return err
+		}
 	}
-	return m.cfg.Board.Withdraw(ctx, r.ID)
+}
+
+// unreport says that this worker has left a crawl.
+func (m *Manager) unreport(ctx context.Context, crawl int64) error {
+	return m.cfg.Board.Report(ctx, frontier.Report{Crawl: crawl, Worker: m.cfg.Worker}, 0)
 }
 
 // readBoard announces what this process supervises and follows what others do.
@@ -155,13 +179,13 @@ func (m *Manager) readBoard(ctx context.Context) error {
 	for _, r := range m.runs() {
 		m.mu.Lock()
 		_, mine := m.supervised[r.ID]
-		left := m.taking[r.ID]
+		left := m.taking[r.ID] != nil || m.yielded[r.ID]
 		m.mu.Unlock()
 		if mine {
 			continue
 		}
 		c, there := on[r.ID]
-		if there && !c.Held && left == nil {
+		if there && !c.Held && !left {
 			continue
 		}
 		r.Hold(c.Cut)
@@ -174,11 +198,8 @@ func (m *Manager) readBoard(ctx context.Context) error {
 
 // leave ends this worker's part in a crawl and says so.
 func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
-	if n := r.Unused(1 << 62); n > 0 {
-		if _, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n); err != nil {
-			r.Allow(n)
-			return err
-		}
+	if err := m.refund(ctx, r); err != nil {
+		return err
 	}
 	if err := r.Leave(ctx, cut); err != nil {
 		return err
@@ -186,9 +207,22 @@ func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
 	m.log.Info("left a crawl", "crawl", r.ID)
 	m.mu.Lock()
 	delete(m.joined, r.ID)
+	delete(m.yielded, r.ID)
 	m.free(r.ID)
 	m.mu.Unlock()
-	return m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
+	return m.unreport(ctx, r.ID)
+}
+
+// refund returns the pages that nobody here has used. Without an answer they are
+// gone all the same: pages that are given back twice would lift the cap, those
+// that nobody has are recounted.
+func (m *Manager) refund(ctx context.Context, r *crawl.Run) error {
+	n := r.Unused(1 << 62)
+	if n == 0 {
+		return nil
+	}
+	_, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n)
+	return err
 }
 
 // Chunks of a budget that a worker takes at once: a part of what is left, so
@@ -210,14 +244,23 @@ func (m *Manager) budgets(ctx context.Context) error {
 			}
 			r.Allow(got)
 		case p.Allowance > 0 && p.Pending == 0 && p.InHand == 0:
-			n := r.Unused(p.Allowance)
-			if _, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n); err != nil {
-				r.Allow(n)
+			if err := m.refund(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// forfeit drops the pages of one whose reports have not been heard for so long
+// that they may have been recounted.
+func (m *Manager) forfeit(now time.Time) {
+	if now.Sub(m.told) <= m.cfg.TTL {
+		return
+	}
+	for _, r := range m.runs() {
+		r.Unused(1 << 62)
+	}
 }
 
 func (m *Manager) chunk(r *crawl.Run) int64 {
@@ -229,16 +272,17 @@ func (m *Manager) chunk(r *crawl.Run) int64 {
 // report tells how this worker's crawls go, and gathers what others tell of
 // those that it supervises.
 func (m *Manager) report(ctx context.Context) error {
-	rate := 0.0
+	rate, sent := 0.0, m.cfg.Now()
 	for _, r := range m.runs() {
 		p := r.Part()
 		rate += p.Rate
 		rep := frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker, At: m.cfg.Now(), Parked: p.Parked, InHand: p.InHand, Retrying: p.Retrying,
 			Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: counters(p.Counters), Classes: p.Classes}
-		if err := m.cfg.Board.Report(ctx, rep, reportsLast*m.cfg.Turn+m.cfg.TTL); err != nil {
+		if err := m.cfg.Board.Report(ctx, rep, m.reportsStand()); err != nil {
 			return err
 		}
 	}
+	m.told = sent
 	m.rate.Store(int64(rate * 1000))
 	m.mu.Lock()
 	var mine []*supervision
@@ -269,13 +313,14 @@ func (m *Manager) gather(ctx context.Context, s *supervision) error {
 	if err != nil {
 		return err
 	}
-	sh := &crawl.Shared{At: at, Pending: pending, Spent: spent}
+	sh, silent := &crawl.Shared{At: at, Pending: pending, Spent: spent}, 0
 	for _, r := range reports {
-		if !s.listens(&r, at, reportsLast*m.cfg.Turn) {
-			continue
-		}
 		if r.Worker != m.cfg.Worker {
 			sh.Workers++
+		}
+		if !s.listens(&r, at, reportsLast*m.cfg.Turn) {
+			silent++ // but it may still hold leases, and pages
+			continue
 		}
 		sh.Parked += r.Parked
 		sh.InHand += r.InHand
@@ -293,7 +338,7 @@ func (m *Manager) gather(ctx context.Context, s *supervision) error {
 		}
 	}
 	sh.Settled = stable && s.last != nil && s.last.Pending == pending && s.last.Counters == sh.Counters
-	if err := m.recount(ctx, s, sh); err != nil {
+	if err := m.recount(ctx, s, sh, silent); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -318,15 +363,22 @@ func (s *supervision) listens(r *frontier.Report, now time.Time, patience time.D
 }
 
 // recount finds pages that a worker took from the budget and died with: when
-// somebody wants pages and there are none, although nobody has any unused, the
-// rows of the ledger say how many were really used.
-func (m *Manager) recount(ctx context.Context, s *supervision, sh *crawl.Shared) error {
+// there are none left, although nobody has any unused, the rows of the ledger
+// say how many were really used. It waits until everybody who took some before
+// must have said so: as long as a report is told from a silent worker's, and
+// while one of those may still hold leases, and pages.
+func (m *Manager) recount(ctx context.Context, s *supervision, sh *crawl.Shared, silent int) error {
 	limit := s.run.Spec.MaxURLs
-	if limit <= 0 || sh.Spent < limit || !sh.Hungry || sh.Unused > 0 || sh.InHand > 0 || !sh.Settled {
+	spent := limit > 0 && sh.Spent >= limit && sh.Unused == 0 && sh.InHand == 0 && sh.Retrying == 0
+	if !spent || silent > 0 || !sh.Settled || s.quiet.IsZero() {
+		s.quiet = sh.At
+	}
+	if !spent {
 		return nil
 	}
 	used, err := m.engine.Processed(ctx, s.run.ID)
-	if err != nil || used >= sh.Spent {
+	sh.Doubtful = used < sh.Spent
+	if err != nil || !sh.Doubtful || sh.At.Sub(s.quiet) < reportsLast*m.cfg.Turn {
 		return err
 	}
 	m.log.Info("pages that a lost worker had taken are back in the budget", "crawl", s.run.ID, "pages", sh.Spent-used)

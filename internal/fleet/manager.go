@@ -63,6 +63,7 @@ type Manager struct {
 	supervised map[int64]*supervision
 	joined     map[int64]*crawl.Run
 	taking     map[int64]chan struct{} // about to be supervised; closed when it is not joined any more
+	yielded    map[int64]bool          // joined, and to be left
 	joining    int64                   // being opened just now, by Run's goroutine
 	live       []string
 	workers    []frontier.Worker
@@ -72,6 +73,7 @@ type Manager struct {
 	news    bool // the store has something for Renew or Acquire
 	renewed time.Time
 	beatAt  time.Time
+	told    time.Time // when its reports were last sent
 	failing bool
 }
 
@@ -81,6 +83,7 @@ type supervision struct {
 	state frontier.Announced
 	last  *crawl.Shared
 	heard map[string]heard // by worker
+	quiet time.Time        // since when the budget is used up and nothing moves
 }
 
 // heard is when a worker's report last said something new.
@@ -104,7 +107,7 @@ func New(cfg Config) *Manager {
 		cfg.Groups = 256
 	}
 	return &Manager{cfg: cfg, log: cfg.Log, supervised: make(map[int64]*supervision),
-		joined: make(map[int64]*crawl.Run), taking: make(map[int64]chan struct{}), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
+		joined: make(map[int64]*crawl.Run), taking: make(map[int64]chan struct{}), yielded: make(map[int64]bool), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
 }
 
 // Bind gives the manager the engine that asks it.
@@ -194,6 +197,7 @@ func (m *Manager) Run(ctx context.Context) error {
 // Turn does everything there is to do once.
 func (m *Manager) Turn(ctx context.Context) error {
 	now := m.cfg.Now()
+	m.forfeit(now)
 	if err := m.heartbeat(ctx, now); err != nil {
 		return fmt.Errorf("heartbeat: %w", err)
 	}
@@ -339,6 +343,10 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool) {
 		}
 		m.free(id)
 	}()
+	on, err := m.enlist(ctx, id)
+	if err != nil || !on {
+		return false
+	}
 	row, err := m.cfg.Ledger.Crawl(ctx, id)
 	if err != nil {
 		m.log.Warn("work of a crawl that the ledger does not know is left alone", "crawl", id, "error", err)
@@ -351,6 +359,27 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool) {
 	m.log.Info("joined a crawl", "crawl", id, "site", row.Seeds[0])
 	return true
 }
+
+// enlist says that this worker is about to work for a crawl, and then looks
+// whether it is on. In this order: whoever ends the crawl holds it first and
+// then looks who works for it, so one of the two sees the other.
+func (m *Manager) enlist(ctx context.Context, id int64) (on bool, err error) {
+	rep := frontier.Report{Crawl: id, Worker: m.cfg.Worker, At: m.cfg.Now(), Counters: counters(ledger.Counters{})}
+	if err := m.cfg.Board.Report(ctx, rep, m.reportsStand()); err != nil {
+		return false, err
+	}
+	list, err := m.cfg.Board.Crawls(ctx)
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(list, func(c frontier.Announced) bool { return c.ID == id && !c.Held }) {
+		return true, nil
+	}
+	return false, m.unreport(ctx, id)
+}
+
+// reportsStand is how long a report is kept: until its worker's leases are gone.
+func (m *Manager) reportsStand() time.Duration { return reportsLast*m.cfg.Turn + m.cfg.TTL }
 
 // lease takes what is free, and what robots.txt files lead to.
 func (m *Manager) lease(ctx context.Context) error {
@@ -431,10 +460,8 @@ func (m *Manager) HandBack(ctx context.Context) error {
 	held := s.Held()
 	s.Drain(names(held), m.cfg.Now())
 	for _, r := range m.runs() {
-		if n := r.Unused(1 << 62); n > 0 {
-			_, _, _ = m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n) // or recounted later
-		}
-		_ = m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
+		_ = m.refund(ctx, r) // or recounted later
+		_ = m.unreport(ctx, r.ID)
 	}
 	if err := m.release(ctx, held, m.cfg.Now()); err != nil {
 		return err

@@ -93,6 +93,9 @@ func (s *sim) wrote(w *worker, b *ledger.Batch) {
 	for i := range b.Crawls {
 		if c := &b.Crawls[i]; c.Worker == "" && c.Status.Done() {
 			s.note("end", w.name+" "+string(c.Status))
+			if !s.over.IsZero() && s.res.Status == c.Status {
+				continue // said again, or by one who was frozen while it said so
+			}
 			if err := s.mayEnd(c); err != nil {
 				s.fail(fmt.Errorf("%s ends the crawl as %s: %w", w.name, c.Status, err))
 			}
@@ -110,7 +113,7 @@ func (s *sim) mayEnd(c *ledger.Crawl) error {
 	for name, wd := range s.wards {
 		for r := range wd.inFlight {
 			if s.store.holders[name].token == r.token {
-				return fmt.Errorf("%s is on the wire", r.url)
+				return fmt.Errorf("%s has %s on the wire", r.w.name, r.url)
 			}
 		}
 	}

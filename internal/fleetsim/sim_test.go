@@ -79,15 +79,20 @@ func Test_a_fleet_to_which_nothing_happens_repeats_nothing(t *testing.T) {
 }
 
 func Test_the_same_seed_gives_the_same_trace_and_another_seed_another(t *testing.T) {
-	traces := map[uint64]int{}
-	for _, seed := range []uint64{7, 7, 8} {
-		r, err := run(t, fleetOf(seed))
-		if err != nil {
-			t.Fatal(err)
+	traces := map[uint64]uint64{}
+	for seed := range uint64(6) { // two of each kind
+		for range 3 {
+			r, err := run(t, fleetOf(seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if of, known := traces[r.Trace]; known && of != seed {
+				t.Errorf("the seeds %d and %d give one trace", of, seed)
+			}
+			traces[r.Trace] = seed
 		}
-		traces[r.Trace]++
 	}
-	if len(traces) != 2 {
-		t.Errorf("two runs of one seed and one of another gave the traces %v", traces)
+	if len(traces) != 6 {
+		t.Errorf("six seeds, each three times, gave %d traces: %v", len(traces), traces)
 	}
 }

@@ -76,6 +76,11 @@ func (s *sim) settle() {
 		// Two that were made at once came in any order.
 		slices.SortStableFunc(calls, func(a, b *call) int { return cmp.Or(cmp.Compare(a.w.name, b.w.name), cmp.Compare(a.op, b.op)) })
 		for _, c := range calls {
+			if w := c.w; s.now.Before(w.frozenUntil) && !w.dead { // its timers do not know
+				w.calls = append(w.calls, c)
+				s.at(s.now, w, func() error { s.carry(c); return nil })
+				continue
+			}
 			s.carry(c)
 		}
 	}
@@ -92,7 +97,9 @@ func (s *sim) carry(c *call) {
 	if underLock[c.op] {
 		w.lock = c
 	}
-	w.calls = append(w.calls, c)
+	if !slices.Contains(w.calls, c) {
+		w.calls = append(w.calls, c)
+	}
 	there, back := s.latency(), s.latency()
 	lostThere, lostBack := s.rnd.Float64() < s.c.Loss, s.rnd.Float64() < s.c.Loss
 	if w.calm || s.calm {

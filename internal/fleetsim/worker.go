@@ -279,7 +279,7 @@ func (w *worker) handBack() {
 		}
 		if err == nil {
 			for g, h := range w.s.store.holders {
-				if ses := w.s.store.sessions[h.session]; ses.m == w.member && w.s.now.Before(ses.expires) {
+				if w.member.leases[g] == h.token {
 					w.s.fail(fmt.Errorf("%s has handed everything back and holds %s", w.name, g))
 				}
 			}

@@ -374,13 +374,18 @@ func remove(list []*group, g *group) []*group {
 func (s *Scheduler) Renewed(now time.Time) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for _, name := range slices.Sorted(maps.Keys(sh.groups)) { // in the same order each time
-			if g := sh.groups[name]; g.state == leaseWait {
+		for _, g := range sh.byName() {
+			if g.state == leaseWait {
 				sh.file(g, now)
 			}
 		}
 		sh.mu.Unlock()
 	}
+}
+
+// byName lists the groups in the same order each time.
+func (sh *shard) byName() []*group {
+	return slices.SortedFunc(maps.Values(sh.groups), func(a, b *group) int { return cmp.Compare(a.key, b.key) })
 }
 
 // Drain stops requests of groups that are to be given back.

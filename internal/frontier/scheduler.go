@@ -151,7 +151,7 @@ func (s *Scheduler) Unpause(c *Crawl, now time.Time) {
 	c.paused.Store(false)
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for _, g := range sh.groups {
+		for _, g := range sh.byName() {
 			if g.find(c.ID) != nil {
 				sh.file(g, now)
 			}
@@ -175,7 +175,7 @@ func (s *Scheduler) Close(c *Crawl, now time.Time) {
 	s.mu.Unlock()
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for _, g := range sh.groups {
+		for _, g := range sh.byName() {
 			g.queues = slices.DeleteFunc(g.queues, func(q *queue) bool { return q.crawl == c })
 			g.tasks = slices.DeleteFunc(g.tasks, func(t RobotsTask) bool { return t.Crawl == c })
 			for _, o := range g.origins {
