@@ -199,10 +199,10 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 		b.Domains = append(b.Domains, domainRow(ch))
 	}
 	err := e.patiently(ctx, "write the crawl's end", func() error {
+		e.sched.Close(r.fc, now) // a robots.txt that leads elsewhere goes on while it is paused
 		if err := e.cfg.Ledger.Commit(ctx, b); err != nil {
 			return err
 		}
-		e.sched.Close(r.fc, now)
 		_, err := e.sched.Commit(ctx, &frontier.Batch{}, now)
 		return err
 	})

@@ -52,14 +52,30 @@ func (m *Manager) Opened(r *crawl.Run) {
 	// join. Without an answer the next turn announces it.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if err := m.cfg.Board.Announce(ctx, c); err == nil {
-		c.Changed = m.cfg.Now()
+	at := m.cfg.Now()
+	if err := m.announce(ctx, c); err == nil {
+		c.Changed = at
 	}
 	m.mu.Lock()
 	m.supervised[r.ID] = &supervision{run: r, state: c}
 	delete(m.taking, r.ID)
 	m.mu.Unlock()
 	m.poke()
+}
+
+// announce puts a crawl on the board. One that was taken off it and goes on has
+// used a part of its budget: the rows say how much.
+func (m *Manager) announce(ctx context.Context, c frontier.Announced) error {
+	if c.Cap > 0 && !c.Held {
+		used, err := m.engine.Processed(ctx, c.ID)
+		if err == nil {
+			err = m.cfg.Board.Recount(ctx, c.ID, 0, used)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return m.cfg.Board.Announce(ctx, c)
 }
 
 // Yielded makes of a crawl that this process supervised one that it has
@@ -156,7 +172,7 @@ func (m *Manager) readBoard(ctx context.Context) error {
 	joined := len(m.joined)
 	m.mu.Unlock()
 	for _, c := range announce {
-		if err := m.cfg.Board.Announce(ctx, c); err != nil {
+		if err := m.announce(ctx, c); err != nil {
 			m.mu.Lock()
 			if s := m.supervised[c.ID]; s != nil {
 				s.state.Changed = time.Time{}
@@ -369,18 +385,21 @@ func (s *supervision) listens(r *frontier.Report, now time.Time, patience time.D
 // while one of those may still hold leases, and pages.
 func (m *Manager) recount(ctx context.Context, s *supervision, sh *crawl.Shared, silent int) error {
 	limit := s.run.Spec.MaxURLs
-	spent := limit > 0 && sh.Spent >= limit && sh.Unused == 0 && sh.InHand == 0 && sh.Retrying == 0
-	if !spent || silent > 0 || !sh.Settled || s.quiet.IsZero() {
+	spent := limit > 0 && sh.Spent >= limit && sh.Unused == 0 && sh.InHand == 0
+	patience := reportsLast * m.cfg.Turn
+	if !spent || silent > 0 || !sh.Settled || sh.At.Sub(s.last.At) > patience { // or it was frozen itself
 		s.quiet = sh.At
 	}
 	if !spent {
 		return nil
 	}
 	used, err := m.engine.Processed(ctx, s.run.ID)
+	used += sh.Retrying // paid for, and without a row
 	sh.Doubtful = used < sh.Spent
-	if err != nil || !sh.Doubtful || sh.At.Sub(s.quiet) < reportsLast*m.cfg.Turn {
+	if err != nil || !sh.Doubtful || sh.At.Sub(s.quiet) < patience || m.cfg.Now().Sub(sh.At) > patience/2 {
 		return err
 	}
+	s.quiet = sh.At // somebody takes them now, and says so later
 	m.log.Info("pages that a lost worker had taken are back in the budget", "crawl", s.run.ID, "pages", sh.Spent-used)
 	return m.cfg.Board.Recount(ctx, s.run.ID, sh.Spent, used)
 }

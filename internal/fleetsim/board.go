@@ -215,7 +215,9 @@ func (m *Member) Spend(_ context.Context, crawl int64, _ string, n int64) (grant
 			granted = min(n, max(limit-m.s.spent[crawl], 0))
 		}
 		m.s.spent[crawl] = max(m.s.spent[crawl]+granted, 0)
-		spent = m.s.spent[crawl]
+		if spent = m.s.spent[crawl]; granted != 0 {
+			m.s.tell("spend", "%d: %d of %d, spent %d", m.id, granted, n, spent)
+		}
 	})
 	return granted, spent, err
 }
@@ -223,6 +225,7 @@ func (m *Member) Spend(_ context.Context, crawl int64, _ string, n int64) (grant
 // Recount implements frontier.Board.
 func (m *Member) Recount(_ context.Context, crawl int64, expected, spent int64) error {
 	return m.call("recount", func() {
+		m.s.tell("recount", "%d: from %d to %d, it is %d", m.id, expected, spent, m.s.spent[crawl])
 		if m.s.spent[crawl] == expected {
 			m.s.spent[crawl] = spent
 		}

@@ -18,11 +18,12 @@ import (
 
 // request is one that reached a host.
 type request struct {
-	w     *worker
-	url   string
-	token uint64
-	final bool // the answer leaves nothing to ask
-	known bool // the answer has reached its worker
+	w      *worker
+	url    string
+	token  uint64
+	final  bool // the answer leaves nothing to ask
+	robots bool
+	known  bool // the answer has reached its worker
 }
 
 // ward is what the books say of one host and of its lease.
@@ -85,7 +86,7 @@ func (s *sim) arrived(w *worker, h *host, url string, robots bool) (*request, er
 	if s.now.Before(wd.blocked) {
 		return nil, fmt.Errorf("%s asks for %s %s before Retry-After ended", w.name, url, wd.blocked.Sub(s.now))
 	}
-	r := &request{w: w, url: url, token: hold.token}
+	r := &request{w: w, url: url, token: hold.token, robots: robots}
 	wd.inFlight[r] = true
 	if robots {
 		return r, nil

@@ -3,6 +3,7 @@ package fleetsim
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -79,6 +80,13 @@ type watcher interface {
 	acked(url string)
 	leased(group string)
 	ended(group string, expired bool)
+	note(what, about string)
+}
+
+func (s *shared) tell(what, format string, args ...any) {
+	if s.watch != nil {
+		s.watch.note(what, fmt.Sprintf(format, args...))
+	}
 }
 
 func newShared(now func() time.Time, patience time.Duration) *shared {
