@@ -53,11 +53,12 @@ func (m *Manager) Opened(r *crawl.Run) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	at := m.cfg.Now()
-	if err := m.announce(ctx, c); err == nil {
-		c.Changed = at
+	s := &supervision{run: r, state: c}
+	if err := m.announce(ctx, s, c); err == nil {
+		s.state.Changed = at
 	}
 	m.mu.Lock()
-	m.supervised[r.ID] = &supervision{run: r, state: c}
+	m.supervised[r.ID] = s
 	delete(m.taking, r.ID)
 	m.mu.Unlock()
 	m.poke()
@@ -65,8 +66,8 @@ func (m *Manager) Opened(r *crawl.Run) {
 
 // announce puts a crawl on the board. One that was taken off it and goes on has
 // used a part of its budget: the rows say how much.
-func (m *Manager) announce(ctx context.Context, c frontier.Announced) error {
-	if c.Cap > 0 && !c.Held {
+func (m *Manager) announce(ctx context.Context, s *supervision, c frontier.Announced) error {
+	if c.Cap > 0 && !s.counted {
 		used, err := m.engine.Processed(ctx, c.ID)
 		if err == nil {
 			err = m.cfg.Board.Recount(ctx, c.ID, 0, used)
@@ -74,6 +75,7 @@ func (m *Manager) announce(ctx context.Context, c frontier.Announced) error {
 		if err != nil {
 			return err
 		}
+		s.counted = true
 	}
 	return m.cfg.Board.Announce(ctx, c)
 }
@@ -162,19 +164,19 @@ func (m *Manager) unreport(ctx context.Context, crawl int64) error {
 func (m *Manager) readBoard(ctx context.Context) error {
 	now := m.cfg.Now()
 	m.mu.Lock()
-	var announce []frontier.Announced
+	announce := make(map[*supervision]frontier.Announced)
 	for _, s := range m.supervised {
 		if s.state.Changed.IsZero() || now.Sub(s.state.Changed) > m.cfg.TTL/3 {
 			s.state.Changed = now
-			announce = append(announce, s.state)
+			announce[s] = s.state
 		}
 	}
 	joined := len(m.joined)
 	m.mu.Unlock()
-	for _, c := range announce {
-		if err := m.announce(ctx, c); err != nil {
+	for s, c := range announce {
+		if err := m.announce(ctx, s, c); err != nil {
 			m.mu.Lock()
-			if s := m.supervised[c.ID]; s != nil {
+			for s := range announce { // those after it were not announced either
 				s.state.Changed = time.Time{}
 			}
 			m.mu.Unlock()

@@ -79,11 +79,12 @@ type Manager struct {
 
 // supervision is a crawl that this process watches over.
 type supervision struct {
-	run   *crawl.Run
-	state frontier.Announced
-	last  *crawl.Shared
-	heard map[string]heard // by worker
-	quiet time.Time        // since when the budget is used up and nothing moves
+	run     *crawl.Run
+	state   frontier.Announced
+	last    *crawl.Shared
+	heard   map[string]heard // by worker
+	counted bool             // what it has used of its budget is on the board
+	quiet   time.Time        // since when the budget is used up and nothing moves
 }
 
 // heard is when a worker's report last said something new.

@@ -95,7 +95,7 @@ type sim struct {
 	trace   hash.Hash64
 	world   *world
 	store   *shared
-	books   *books
+	books   *Books
 	workers []*worker
 	owner   map[*Member]*worker
 	lives   int
@@ -114,7 +114,7 @@ type sim struct {
 func Run(c Config) (*Result, error) {
 	start := time.Now().Round(0)
 	s := &sim{c: c, start: start, now: start, rnd: rand.New(rand.NewPCG(c.Seed, 3)), trace: fnv.New64a(),
-		world: newWorld(c), books: newBooks(), workers: make([]*worker, c.Workers), owner: map[*Member]*worker{}}
+		world: newWorld(c), books: NewBooks(), workers: make([]*worker, c.Workers), owner: map[*Member]*worker{}}
 	s.store = newShared(func() time.Time { return s.now }, patience)
 	s.store.watch = s
 	for _, h := range s.world.hosts {
