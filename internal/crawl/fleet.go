@@ -164,8 +164,17 @@ func (r *Run) exhausted() bool {
 	if r.e.cfg.Fleet == nil {
 		return r.fc.Exhausted()
 	}
-	s := r.shared.Load()
+	s := r.looked()
 	return s != nil && s.Settled && s.Pending == s.Parked && s.InHand == 0
+}
+
+// looked is what all workers report, if it was gathered since the supervision
+// began: before, the seeds may not have been queued.
+func (r *Run) looked() *Shared {
+	if s := r.shared.Load(); s != nil && s.At.After(r.watched) {
+		return s
+	}
+	return nil
 }
 
 // inHand reports whether somebody still works for the crawl, as was seen after

@@ -44,6 +44,7 @@ type Run struct {
 
 	allowance atomic.Int64           // in a fleet: pages this worker may still take
 	shared    atomic.Pointer[Shared] // in a fleet: what all workers report
+	watched   time.Time              // in a fleet: since when it is supervised, by the one who does
 	yielding  atomic.Bool            // in a fleet: another one supervises it
 
 	hooks     Hooks

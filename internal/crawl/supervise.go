@@ -61,6 +61,7 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 		limit = time.After(r.Spec.Duration)
 	}
 	soon, sooner := r.budgetTimers()
+	r.watched = r.e.cfg.Now()
 	end := stopRequest{}
 	stopping, since := false, time.Time{}
 	hold := func(cut bool) {
@@ -133,7 +134,7 @@ func (r *Run) limitReached() bool {
 		return false
 	}
 	if r.e.cfg.Fleet != nil {
-		s := r.shared.Load()
+		s := r.looked()
 		return s != nil && s.Spent >= r.Spec.MaxURLs && !s.Doubtful && s.Unused == 0 && s.InHand == 0 && s.Pending > s.Parked+s.Retrying
 	}
 	if r.fc.Spent() {

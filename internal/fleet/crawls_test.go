@@ -114,3 +114,17 @@ func Test_a_supervisor_that_wakes_in_the_middle_of_an_end_leaves_it_to_the_one_t
 		f.all(400, 20)
 	})
 }
+
+func Test_what_was_gathered_before_the_seeds_were_queued_ends_nothing(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a := f.start("a")
+		r, err := a.engine.Start(f.Context(), f.spec(3, 5), crawl.Hooks{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		r.SetShared(&crawl.Shared{At: time.Now(), Settled: true}) // two turns between the board and the seeds
+		if sum := a.supervise(r)(); sum.Counters.Processed != 15 {
+			f.Errorf("it ended as %+v", sum)
+		}
+	})
+}
