@@ -64,22 +64,6 @@ func (m *Manager) Opened(r *crawl.Run) {
 	m.poke()
 }
 
-// announce puts a crawl on the board. One that was taken off it and goes on has
-// used a part of its budget: the rows say how much.
-func (m *Manager) announce(ctx context.Context, s *supervision, c frontier.Announced) error {
-	if c.Cap > 0 && !s.counted {
-		used, err := m.engine.Processed(ctx, c.ID)
-		if err == nil {
-			err = m.cfg.Board.Recount(ctx, c.ID, 0, used)
-		}
-		if err != nil {
-			return err
-		}
-		s.counted = true
-	}
-	return m.cfg.Board.Announce(ctx, c)
-}
-
 // Yielded makes of a crawl that this process supervised one that it has
 // joined: somebody else supervises it. It may have been about to stop it, so the
 // next turn leaves the crawl; its work brings it back.
@@ -155,11 +139,6 @@ func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
 	}
 }
 
-// unreport says that this worker has left a crawl.
-func (m *Manager) unreport(ctx context.Context, crawl int64) error {
-	return m.cfg.Board.Report(ctx, frontier.Report{Crawl: crawl, Worker: m.cfg.Worker}, 0)
-}
-
 // readBoard announces what this process supervises and follows what others do.
 func (m *Manager) readBoard(ctx context.Context) error {
 	now := m.cfg.Now()
@@ -231,18 +210,6 @@ func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
 	return m.unreport(ctx, r.ID)
 }
 
-// refund returns the pages that nobody here has used. Without an answer they are
-// gone all the same: pages that are given back twice would lift the cap, those
-// that nobody has are recounted.
-func (m *Manager) refund(ctx context.Context, r *crawl.Run) error {
-	n := r.Unused(1 << 62)
-	if n == 0 {
-		return nil
-	}
-	_, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n)
-	return err
-}
-
 // Chunks of a budget that a worker takes at once: a part of what is left, so
 // that nobody sits on pages that others want.
 const maxChunk = 64
@@ -268,17 +235,6 @@ func (m *Manager) budgets(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// forfeit drops the pages of one whose reports have not been heard for so long
-// that they may have been recounted.
-func (m *Manager) forfeit(now time.Time) {
-	if now.Sub(m.told) <= m.cfg.TTL {
-		return
-	}
-	for _, r := range m.runs() {
-		r.Unused(1 << 62)
-	}
 }
 
 func (m *Manager) chunk(r *crawl.Run) int64 {

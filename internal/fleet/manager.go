@@ -361,27 +361,6 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool) {
 	return true
 }
 
-// enlist says that this worker is about to work for a crawl, and then looks
-// whether it is on. In this order: whoever ends the crawl holds it first and
-// then looks who works for it, so one of the two sees the other.
-func (m *Manager) enlist(ctx context.Context, id int64) (on bool, err error) {
-	rep := frontier.Report{Crawl: id, Worker: m.cfg.Worker, At: m.cfg.Now(), Counters: counters(ledger.Counters{})}
-	if err := m.cfg.Board.Report(ctx, rep, m.reportsStand()); err != nil {
-		return false, err
-	}
-	list, err := m.cfg.Board.Crawls(ctx)
-	if err != nil {
-		return false, err
-	}
-	if slices.ContainsFunc(list, func(c frontier.Announced) bool { return c.ID == id && !c.Held }) {
-		return true, nil
-	}
-	return false, m.unreport(ctx, id)
-}
-
-// reportsStand is how long a report is kept: until its worker's leases are gone.
-func (m *Manager) reportsStand() time.Duration { return reportsLast*m.cfg.Turn + m.cfg.TTL }
-
 // lease takes what is free, and what robots.txt files lead to.
 func (m *Manager) lease(ctx context.Context) error {
 	s := m.engine.Scheduler()
