@@ -222,7 +222,8 @@ func (s *sim) atEnd() error {
 		if s.res.Short = int(s.c.Cap - processed(counts)); s.res.Short < 0 {
 			return fmt.Errorf("%d pages more than allowed", -s.res.Short)
 		}
-		row := has
+	}
+	if row := has; s.res.Status != ledger.Completed {
 		has = func(url string) bool { return row(url) || waits[url] }
 	}
 	for _, n := range s.world.names {

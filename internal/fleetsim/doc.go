@@ -30,9 +30,10 @@
 // it does so here too: a simulation runs in a bubble of testing/synctest, and
 // Config.Settle tells when all have come to rest.
 //
-// A third of the seeds are crawls that end by themselves, a third have a page
-// limit, a third keep a longer delay than their workers are set to. One host
-// is down and is parked; the robots.txt of some lead to others.
+// A quarter of the seeds are crawls that end by themselves, a quarter have a
+// page limit, a quarter keep a longer delay than their workers are set to, and a
+// quarter are stopped by a person. One host is down and is parked; the
+// robots.txt of some lead to others.
 //
 // Checked on every event, from the books of the hosts and of the store:
 //

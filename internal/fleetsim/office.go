@@ -43,6 +43,23 @@ func (s *sim) office() error {
 	return nil
 }
 
+// person stops the crawl, whoever supervises it.
+func (s *sim) person() error {
+	if !s.over.IsZero() {
+		return nil
+	}
+	s.at(s.now.Add(bossLooks), nil, s.person)
+	if b := s.boss; b != nil {
+		s.at(s.now, b, func() error {
+			if b == s.boss && b.crawl != nil {
+				b.crawl.Stop("a person stopped it")
+			}
+			return nil
+		})
+	}
+	return nil
+}
+
 func (w *worker) yield() {
 	if w != w.s.boss && w.crawl != nil {
 		w.s.note("yields", w.name)
@@ -121,7 +138,7 @@ func (s *sim) mayEnd(c *ledger.Crawl) error {
 		return fmt.Errorf("%d pages of %d", processed(counts), s.c.Cap)
 	}
 	if c.Status != ledger.Completed {
-		if s.c.Cap == 0 {
+		if s.c.Cap == 0 && s.c.Stop == 0 {
 			return fmt.Errorf("nothing limits it: %s", c.Reason)
 		}
 		return nil

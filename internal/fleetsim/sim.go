@@ -22,6 +22,7 @@ type Config struct {
 	Loss    float64       // share of calls, and of replies, that are lost
 	Chaos   time.Duration // mean time between crashes, freezes and cuts; 0: none
 	Cap     int64         // pages in all; 0: no limit
+	Stop    time.Duration // when a person stops the crawl; 0: nobody does
 	Delay   time.Duration // of the crawl, if it is more than the workers' own
 	Log     func(string)  // told every event; optional
 
@@ -132,6 +133,9 @@ func Run(c Config) (*Result, error) {
 		s.at(s.next(), nil, s.chaos)
 	}
 	s.at(s.now, nil, s.office)
+	if c.Stop > 0 {
+		s.at(s.now.Add(c.Stop), nil, s.person)
+	}
 	for s.over.IsZero() || s.now.Sub(s.over) < settleFor {
 		if err := s.step(); err != nil {
 			return nil, s.wrap(err)
