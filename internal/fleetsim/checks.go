@@ -219,7 +219,7 @@ func (s *sim) atEnd() error {
 	}
 	if s.c.Cap > 0 {
 		counts, _ := s.books.PageCounts(context.Background(), crawlID)
-		if s.res.Short = int(s.c.Cap - processed(counts)); s.res.Short < 0 {
+		if s.res.Short = int(s.c.Cap - processed(counts)); s.res.Short+s.res.Late < 0 {
 			return fmt.Errorf("%d pages more than allowed", -s.res.Short)
 		}
 	}

@@ -48,8 +48,9 @@
 //   - a lease is given back with nothing in hand, and one that was handed back
 //     at a stop is held no more;
 //   - the crawl ends once: with nothing on the wire; as complete only if nothing
-//     waits but on the parked host; with no more pages than its limit; and
-//     nothing is requested for it afterwards.
+//     waits but on the parked host; with no more pages than its limit, but for
+//     those that a worker had in hand when it lost their host and wrote all the
+//     same: the ledger has no fence; and nothing is requested for it afterwards.
 //
 // At the end every seed and every link of every page that was read has a row, or
 // waits in the store if a limit ended the crawl; what is parked says so; every

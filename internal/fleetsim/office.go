@@ -107,6 +107,13 @@ func (w *worker) open() (*crawl.Run, error) {
 
 // wrote is told what is written to the ledger, before it is.
 func (s *sim) wrote(w *worker, b *ledger.Batch) {
+	for i := range b.Pages {
+		p := &b.Pages[i]
+		ses := s.store.sessions[s.store.holders[p.Host].session]
+		if _, again := s.books.pages[p.FP]; !again && p.Tries > 0 && (ses == nil || ses.m != w.member) {
+			s.res.Late++
+		}
+	}
 	for i := range b.Crawls {
 		if c := &b.Crawls[i]; c.Worker == "" && c.Status.Done() {
 			s.note("end", w.name+" "+string(c.Status))
@@ -134,8 +141,8 @@ func (s *sim) mayEnd(c *ledger.Crawl) error {
 			}
 		}
 	}
-	if counts, _ := s.books.PageCounts(context.Background(), c.ID); s.c.Cap > 0 && processed(counts) > s.c.Cap {
-		return fmt.Errorf("%d pages of %d", processed(counts), s.c.Cap)
+	if counts, _ := s.books.PageCounts(context.Background(), c.ID); s.c.Cap > 0 && processed(counts) > s.c.Cap+int64(s.res.Late) {
+		return fmt.Errorf("%d pages of %d, and %d late", processed(counts), s.c.Cap, s.res.Late)
 	}
 	if c.Status != ledger.Completed {
 		if s.c.Cap == 0 && s.c.Stop == 0 {

@@ -38,6 +38,7 @@ type Result struct {
 	Crashes, Freezes, Cuts, Stops      int
 	Takeovers                          int // of the supervision
 	Parked                             int // URLs of hosts that were given up
+	Late                               int // pages written by one who had lost the host
 	Short                              int // pages that a capped crawl could have had and had not
 	Status                             ledger.Status
 	LostReplies, HeldBack              int
@@ -213,6 +214,9 @@ func (s *sim) chaos() error {
 	s.at(s.next(), nil, s.chaos)
 	w := s.workers[s.rnd.IntN(len(s.workers))]
 	what, long := s.rnd.IntN(10), time.Duration(100+s.rnd.IntN(12_000))*time.Millisecond
+	if s.rnd.IntN(4) == 0 {
+		long *= 3 // past whatever was waited for
+	}
 	switch {
 	case w.dead || w.leaving || s.now.Before(w.frozenUntil):
 	case what < 3:

@@ -77,6 +77,7 @@ func (r *Result) add(o *Result) {
 	r.Stops += o.Stops
 	r.Takeovers += o.Takeovers
 	r.Parked += o.Parked
+	r.Late += o.Late
 	r.LostReplies += o.LostReplies
 	r.HeldBack += o.HeldBack
 	r.Expired += o.Expired
