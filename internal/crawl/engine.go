@@ -160,12 +160,13 @@ func New(cfg Config) *Engine {
 	e.bufs.New = func() any { b := make([]byte, 0, 64<<10); return &b }
 	e.scans.New = func() any { return new(extract.Scanner) }
 	var held func(string) bool
-	var bits uint16
+	var bits func() uint16
+	var ahead func() (by, give time.Duration)
 	if cfg.Fleet != nil {
-		held, bits = cfg.Fleet.Held, cfg.Fleet.Bits()
+		held, bits, ahead = cfg.Fleet.Held, cfg.Fleet.Bits, cfg.Fleet.Ahead
 	}
 	e.sched = frontier.New(cfg.Store, frontier.Options{
-		Held: held, WorkerBits: bits, Gone: e.gone,
+		Held: held, WorkerBits: bits, Ahead: ahead, Gone: e.gone,
 		Shards: cfg.Shards, RobotSlots: cfg.RobotSlots, MemoryURLs: cfg.MemoryURLs,
 		ReadyHosts: cfg.ReadyHosts, HalfLife: cfg.HalfLife, Rand: cfg.Rand, Now: cfg.Now,
 		RestartedAt: cfg.RestartedAt, RestartRules: cfg.RestartRules,

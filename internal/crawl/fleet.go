@@ -22,6 +22,7 @@ import (
 type Fleet interface {
 	Worker() string                                     // this process's name, new at each start
 	Bits() uint16                                       // tells its permits from the others'
+	Ahead() (by, give time.Duration)                    // how far the store's clock is ahead of ours, and how far off that may be
 	Held(group string) bool                             // a lease is safe to act on right now
 	Supervising(ctx context.Context, crawl int64) error // this process is about to open it: returns when it works for it no more
 	Opened(r *Run)                                      // a crawl that this process supervises is open
@@ -29,7 +30,7 @@ type Fleet interface {
 	Hold(r *Run, cut bool)                              // nobody may begin a request for it; cut: nor end one
 	Trouble(what string)                                // a store does not answer; empty: it does again
 	Waiting() string                                    // why nothing is fetched; empty while all is well
-	Ended(ctx context.Context, r *Run) error            // it is over: returns when nobody works for it
+	Ended(ctx context.Context, r *Run) error            // it is over: returns when nobody works for it, or it is yielded
 }
 
 // Shared is a crawl as all workers together see it.
@@ -183,8 +184,17 @@ func (r *Run) exhausted() bool {
 	if r.e.cfg.Fleet == nil {
 		return r.fc.Exhausted()
 	}
-	s := r.shared.Load()
+	s := r.looked()
 	return s != nil && s.Settled && s.Pending == s.Parked && s.InHand == 0
+}
+
+// looked is what all workers report, if it was gathered since the supervision
+// began: before, the seeds may not have been queued.
+func (r *Run) looked() *Shared {
+	if s := r.shared.Load(); s != nil && s.At.After(r.watched) {
+		return s
+	}
+	return nil
 }
 
 // inHand reports whether somebody still works for the crawl, as was seen after
@@ -201,24 +211,25 @@ func (r *Run) inHand(since time.Time) (busy bool, retrying int64) {
 }
 
 // truth counts a crawl from its rows: of what many workers counted, pages that
-// were fetched twice around a crash are counted twice.
-func (r *Run) truth(ctx context.Context) (ledger.Counters, error) {
+// were fetched twice around a crash are counted twice, and those that have left
+// count nothing any more. stay are the URLs that may still be released.
+func (r *Run) truth(ctx context.Context) (c ledger.Counters, parked, stay int64, err error) {
 	counts, err := r.e.cfg.Ledger.PageCounts(ctx, r.ID)
 	if err != nil {
-		return ledger.Counters{}, err
+		return c, 0, 0, err
 	}
-	c := countersOf(counts)
+	c, parked = countersOf(counts), counts[outcome.Parked]
 	t, ok := r.e.cfg.Ledger.(interface {
 		Totals(ctx context.Context, crawl int64) (ledger.Totals, error)
 	})
 	if ok {
 		sum, err := t.Totals(ctx, r.ID)
 		if err != nil {
-			return c, err
+			return c, 0, 0, err
 		}
 		c.Requests, c.HTTP429, c.Retries, c.Bytes = sum.Requests, sum.HTTP429, sum.Retries, sum.Bytes
 	}
-	return c, nil
+	return c, parked, parked + counts[outcome.Trap], nil
 }
 
 func countersOf(counts map[outcome.Outcome]int64) (c ledger.Counters) {

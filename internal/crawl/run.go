@@ -46,6 +46,8 @@ type Run struct {
 	allowance atomic.Int64           // in a fleet: pages this worker may still take
 	shared    atomic.Pointer[Shared] // in a fleet: what all workers report
 	slotRound atomic.Int64           // in a fleet: the division that this worker's slots are from
+	watched   time.Time              // in a fleet: since when it is supervised, by the one who does
+	yielding  atomic.Bool            // in a fleet: another one supervises it
 
 	hooks     Hooks
 	failures  limits.Failures

@@ -8,6 +8,7 @@ import (
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
+	"tiptoe/internal/politeness"
 )
 
 // Grace is what requests in flight are given after Ctrl+C or a time limit.
@@ -28,7 +29,20 @@ func (r *Run) StopAs(status ledger.Status, reason string) {
 
 // Yield ends this process's supervision without an end of the crawl: another
 // process supervises it, and this one goes on as one of its workers.
-func (r *Run) Yield() { r.ask(stopRequest{yield: true}) }
+func (r *Run) Yield() {
+	r.yielding.Store(true)
+	r.ask(stopRequest{yield: true})
+}
+
+// Yielding reports that another process supervises the crawl, so that this one
+// does not end it.
+func (r *Run) Yielding() bool { return r.yielding.Load() }
+
+// yield hands the supervision over.
+func (r *Run) yield() Summary {
+	r.e.cfg.Fleet.Yielded(r)
+	return Summary{Crawl: r.ID, Status: ledger.Running, Reason: "another process supervises it"}
+}
 
 func (r *Run) ask(s stopRequest) {
 	select {
@@ -47,6 +61,7 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 		limit = time.After(r.Spec.Duration)
 	}
 	soon, sooner := r.budgetTimers()
+	r.watched = r.e.cfg.Now()
 	end := stopRequest{}
 	stopping, since := false, time.Time{}
 	hold := func(cut bool) {
@@ -94,8 +109,7 @@ func (r *Run) Supervise(ctx context.Context) (Summary, error) {
 			begin(r.timeLimit())
 		case s := <-r.stop:
 			if s.yield {
-				r.e.cfg.Fleet.Yielded(r)
-				return Summary{Crawl: r.ID, Status: ledger.Running, Reason: "another process supervises it"}, nil
+				return r.yield(), nil
 			}
 			if stopping && s.grace > 0 && end.grace == 0 {
 				hold(false)
@@ -126,8 +140,8 @@ func (r *Run) limitReached() bool {
 		return false
 	}
 	if r.e.cfg.Fleet != nil {
-		s := r.shared.Load()
-		return s != nil && s.Spent >= r.Spec.MaxURLs && s.Unused == 0 && s.Pending > s.Parked+s.InHand+s.Retrying
+		s := r.looked()
+		return s != nil && s.Settled && s.Spent >= r.Spec.MaxURLs && s.Unused == 0 && s.InHand == 0 && s.Pending > s.Parked+s.Retrying
 	}
 	if r.fc.Spent() {
 		return true
@@ -142,9 +156,12 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 		if err := e.patiently(ctx, "end the crawl", func() error { return e.cfg.Fleet.Ended(ctx, r) }); err != nil {
 			return Summary{}, err
 		}
+		if r.Yielding() {
+			return r.yield(), nil
+		}
 	}
 	parkedURLs := r.fc.Parked()
-	if err := e.patiently(ctx, "write parked pages", func() error { return e.writeParked(ctx, r) }); err != nil {
+	if err := e.patiently(ctx, "write the crawl's end", func() error { return e.writeParked(ctx, r) }); err != nil {
 		return Summary{}, err
 	}
 	now := e.cfg.Now()
@@ -155,15 +172,22 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	}
 	row := r.crawl
 	r.mu.Unlock()
-	remaining, spent := r.fc.Pending()-parkedURLs, r.used.Load()
-	if s := r.shared.Load(); e.cfg.Fleet != nil && s != nil {
-		parkedURLs = s.Parked
-		remaining = s.Pending - s.Parked
-	}
+	remaining, spent, stay := r.fc.Pending()-parkedURLs, r.used.Load(), parkedURLs+r.trapped()
 	if e.cfg.Fleet != nil {
-		err := e.patiently(ctx, "count the crawl's pages", func() (err error) { row.Counters, err = r.truth(ctx); return err })
+		err := e.patiently(ctx, "write the crawl's end", func() (err error) {
+			if status == ledger.Completed {
+				if err := e.writeLeft(ctx, r); err != nil {
+					return err
+				}
+			}
+			row.Counters, parkedURLs, stay, err = r.truth(ctx)
+			return err
+		})
 		if err != nil {
 			return Summary{}, err
+		}
+		if s := r.shared.Load(); s != nil {
+			remaining = max(s.Pending-parkedURLs, 0)
 		}
 		row.Worker = "" // the crawl's own row, for all of them
 		// What a worker died with is gone from the budget, and was not had.
@@ -180,18 +204,21 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	for _, ch := range e.sched.TakeChanged() {
 		b.Domains = append(b.Domains, domainRow(ch))
 	}
-	if err := e.patiently(ctx, "write the crawl's end", func() error { return e.cfg.Ledger.Commit(ctx, b) }); err != nil {
-		return sum, fmt.Errorf("write the crawl's end: %w", err)
-	}
-	e.sched.Close(r.fc, now)
-	err := e.patiently(ctx, "write clocks", func() error { _, err := e.sched.Commit(ctx, &frontier.Batch{}, now); return err })
+	err := e.patiently(ctx, "write the crawl's end", func() error {
+		e.sched.Close(r.fc, now) // a robots.txt that leads elsewhere goes on while it is paused
+		if err := e.cfg.Ledger.Commit(ctx, b); err != nil {
+			return err
+		}
+		_, err := e.sched.Commit(ctx, &frontier.Batch{}, now)
+		return err
+	})
 	if err != nil {
-		return sum, err
+		return sum, fmt.Errorf("write the crawl's end: %w", err)
 	}
 	// What is parked or set aside may be released later, and then the seen set
 	// says what was already fetched.
-	if status == ledger.Completed && sum.ParkedURLs == 0 && r.trapped() == 0 {
-		if err := e.patiently(ctx, "forget the crawl's frontier", func() error { return e.cfg.Store.DropCrawl(ctx, r.fc.ID) }); err != nil {
+	if status == ledger.Completed && stay == 0 {
+		if err := e.patiently(ctx, "forget what is done", func() error { return e.cfg.Store.DropCrawl(ctx, r.fc.ID) }); err != nil {
 			return sum, err
 		}
 	}
@@ -219,22 +246,50 @@ func (e *Engine) writeParked(ctx context.Context, r *Run) error {
 	}
 	var err error
 	e.sched.EachParked(func(v frontier.HostView) {
-		var after frontier.Pos
-		for err == nil {
-			var es []frontier.Entry
-			if es, err = e.cfg.Store.Window(ctx, v.Group, r.fc.ID, after, 1000, nil); err != nil || len(es) == 0 {
-				return
-			}
-			var b ledger.Batch
-			for i := range es {
-				pg := r.page(&es[i], e.cfg.Now(), frontier.Decision{})
-				pg.Robots = ledger.RobotsDecision{}
-				pg.Outcome, pg.Error = outcome.Parked, "host parked: "+v.Reason
-				b.Pages = append(b.Pages, *pg)
-			}
-			err = e.cfg.Ledger.Commit(ctx, &b)
-			after = es[len(es)-1].Pos()
+		if err == nil {
+			err = e.writeQueue(ctx, r, v.Group, v.Reason)
 		}
 	})
 	return err
+}
+
+// writeLeft does so for a fleet's crawl that is complete: all that is left of it
+// is parked, and those who had parked it may have died before they said so.
+func (e *Engine) writeLeft(ctx context.Context, r *Run) error {
+	var groups []string
+	err := e.cfg.Store.Queues(ctx, r.fc.ID, func(q frontier.Queue) error {
+		groups = append(groups, q.Group)
+		return nil
+	})
+	for _, g := range groups {
+		var st politeness.State
+		if err == nil {
+			st, _, err = frontier.ReadClocks(ctx, e.cfg.Store, g)
+		}
+		if err == nil {
+			err = e.writeQueue(ctx, r, g, fmt.Sprintf("%d failures in a row", st.Failures))
+		}
+	}
+	return err
+}
+
+func (e *Engine) writeQueue(ctx context.Context, r *Run, group, reason string) error {
+	var after frontier.Pos
+	for {
+		es, err := e.cfg.Store.Window(ctx, group, r.fc.ID, after, 1000, nil)
+		if err != nil || len(es) == 0 {
+			return err
+		}
+		var b ledger.Batch
+		for i := range es {
+			pg := r.page(&es[i], e.cfg.Now(), frontier.Decision{})
+			pg.Robots = ledger.RobotsDecision{}
+			pg.Outcome, pg.Error = outcome.Parked, "host parked: "+reason
+			b.Pages = append(b.Pages, *pg)
+		}
+		if err := e.cfg.Ledger.Commit(ctx, &b); err != nil {
+			return err
+		}
+		after = es[len(es)-1].Pos()
+	}
 }

@@ -53,22 +53,26 @@ func (m *Manager) Opened(r *crawl.Run) {
 	// join. Without an answer the next turn announces it.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
+	at := m.cfg.Now()
+	s := &supervision{run: r, state: c}
 	if err := m.cfg.Board.Announce(ctx, c); err == nil {
-		c.Changed = m.cfg.Now()
+		s.state.Changed = at
 	}
 	m.mu.Lock()
-	m.supervised[r.ID] = &supervision{run: r, state: c}
+	m.supervised[r.ID] = s
 	delete(m.taking, r.ID)
 	m.mu.Unlock()
 	m.poke()
 }
 
 // Yielded makes of a crawl that this process supervised one that it has
-// joined: somebody else supervises it.
+// joined: somebody else supervises it. It may have been about to stop it, so the
+// next turn leaves the crawl; its work brings it back.
 func (m *Manager) Yielded(r *crawl.Run) {
 	m.mu.Lock()
 	delete(m.supervised, r.ID)
 	m.joined[r.ID] = r
+	m.yielded[r.ID] = true
 	m.mu.Unlock()
 	m.poke()
 }
@@ -85,25 +89,36 @@ func (m *Manager) Hold(r *crawl.Run, cut bool) {
 }
 
 // Ended takes a crawl off the board and returns when nobody works for it any
-// more, or has not been heard of for too long to still do.
+// more, or has not been heard of for too long to still do: reports stand for
+// longer than leases.
 func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
 	m.Hold(r, false)
+	r.Hold(false)
 	wait := time.NewTicker(m.cfg.Turn / 2)
 	defer wait.Stop()
-	for {
+	// What is in flight here has its grace, and as much again to be cut.
+	grace, gone := time.After(crawl.Grace), time.After(2*crawl.Grace)
+	for late := false; !r.Yielding(); {
 		m.mu.Lock()
 		s := m.supervised[r.ID]
 		done := s == nil || !s.state.Changed.IsZero() && s.last != nil && s.last.Workers == 0 && s.last.At.After(s.state.Changed)
 		m.mu.Unlock()
-		if done {
+		if done && (late || r.Part().InHand == 0) {
 			break
 		}
 		select {
 		case <-wait.C:
 			m.poke()
+		case <-grace:
+			r.Hold(true)
+		case <-gone:
+			late = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	if r.Yielding() {
+		return nil
 	}
 	if err := m.handIn(ctx, r); err != nil {
 		return err
@@ -111,39 +126,45 @@ func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
 	m.mu.Lock()
 	delete(m.supervised, r.ID)
 	m.mu.Unlock()
-	if err := m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0); err != nil {
-		return err
+	for {
+		err := m.unreport(ctx, r.ID)
+		if err == nil {
+			err = m.cfg.Board.Withdraw(ctx, r.ID)
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			return err
+		}
 	}
-	return m.cfg.Board.Withdraw(ctx, r.ID)
 }
 
 // readBoard announces what this process supervises and follows what others do.
 func (m *Manager) readBoard(ctx context.Context) error {
 	now := m.cfg.Now()
 	m.mu.Lock()
-	var announce []frontier.Announced
+	announce := make(map[*supervision]frontier.Announced)
 	for _, s := range m.supervised {
 		if s.state.Changed.IsZero() || now.Sub(s.state.Changed) > m.cfg.TTL/3 {
 			s.state.Changed = now
-			announce = append(announce, s.state)
+			announce[s] = s.state
 		}
 	}
 	joined := len(m.joined)
 	m.mu.Unlock()
-	for _, c := range announce {
+	for s, c := range announce {
 		if err := m.cfg.Board.Announce(ctx, c); err != nil {
 			m.mu.Lock()
-			if s := m.supervised[c.ID]; s != nil {
+			for s := range announce { // those after it were not announced either
 				s.state.Changed = time.Time{}
 			}
 			m.mu.Unlock()
 			return err
 		}
-		m.mu.Lock()
-		if s := m.supervised[c.ID]; s != nil {
-			s.run.SetSlots(c.Slots[m.cfg.Worker], c.Round)
-		}
-		m.mu.Unlock()
+		s.run.SetSlots(c.Slots[m.cfg.Worker], c.Round)
 	}
 	if joined == 0 {
 		return nil
@@ -159,13 +180,13 @@ func (m *Manager) readBoard(ctx context.Context) error {
 	for _, r := range m.runs() {
 		m.mu.Lock()
 		_, mine := m.supervised[r.ID]
-		left := m.taking[r.ID]
+		left := m.taking[r.ID] != nil || m.yielded[r.ID]
 		m.mu.Unlock()
 		if mine {
 			continue
 		}
 		c, there := on[r.ID]
-		if there && !c.Held && left == nil {
+		if there && !c.Held && !left {
 			r.SetSlots(c.Slots[m.cfg.Worker], c.Round)
 			continue
 		}
@@ -188,61 +209,10 @@ func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
 	m.log.Info("left a crawl", "crawl", r.ID)
 	m.mu.Lock()
 	delete(m.joined, r.ID)
+	delete(m.yielded, r.ID)
 	m.free(r.ID)
 	m.mu.Unlock()
-	return m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
-}
-
-// Chunks of a budget that a worker takes at once: a part of what is left, so
-// that nobody sits on pages that others want.
-const maxChunk = 64
-
-// budgets fetches pages for those who want them and returns what nobody uses.
-func (m *Manager) budgets(ctx context.Context) error {
-	for _, r := range m.runs() {
-		p := r.Part()
-		if !p.Capped || m.held(r) {
-			continue
-		}
-		switch {
-		case p.Hungry && p.Allowance == 0 || p.Pending > 0 && p.Allowance == 0:
-			got, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, m.chunk(r))
-			if err != nil {
-				return err
-			}
-			r.Allow(got)
-		case p.Allowance > 0 && p.Pending == 0 && p.InHand == 0:
-			if err := m.handIn(ctx, r); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// held reports whether this process is about to end a crawl that it supervises.
-func (m *Manager) held(r *crawl.Run) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.supervised[r.ID]
-	return s != nil && s.state.Held
-}
-
-// handIn gives back the pages that nobody here uses. Without an answer they
-// stay spent: they must not be both here and in the budget.
-func (m *Manager) handIn(ctx context.Context, r *crawl.Run) error {
-	n := r.Unused(1 << 62)
-	if n == 0 {
-		return nil
-	}
-	_, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, -n)
-	return err
-}
-
-func (m *Manager) chunk(r *crawl.Run) int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return min(max(r.Spec.MaxURLs/int64(4*len(m.live)), 1), maxChunk)
+	return m.unreport(ctx, r.ID)
 }
 
 // report tells how this worker's crawls go, and gathers what others tell of
@@ -258,7 +228,7 @@ func (m *Manager) report(ctx context.Context) error {
 		if show && m.supervises(r) == nil { // a supervisor sees its own part
 			rep.Picture = numbers(r.Picture())
 		}
-		if err := m.cfg.Board.Report(ctx, rep, reportsLast*m.cfg.Turn+m.cfg.TTL); err != nil {
+		if err := m.cfg.Board.Report(ctx, rep, m.reportsStand()); err != nil {
 			return err
 		}
 	}
@@ -302,12 +272,12 @@ func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 	}
 	sh := &crawl.Shared{At: at, Pending: pending, Spent: spent}
 	for _, r := range reports {
-		if !s.listens(&r, at, reportsLast*m.cfg.Turn) {
-			continue
-		}
 		if r.Worker != m.cfg.Worker {
 			sh.Workers++
 			s.shown(&r, sh)
+		}
+		if !s.listens(&r, at, reportsLast*m.cfg.Turn) {
+			continue // but it may still hold leases, and pages
 		}
 		sh.Parked += r.Parked
 		sh.InHand += r.InHand

@@ -31,7 +31,22 @@
 // domain over the live workers, so a new worker takes about 1/N of the groups
 // and everybody keeps the rest. A group whose turn it is to move is drained:
 // no more requests, then what is in hand is committed, then it is released,
-// with its clocks, so the next owner waits for what this one owed.
+// with its clocks, so the next owner waits for what this one owed. The clocks are
+// written by the store's time, which each heartbeat tells: machines that
+// disagree about the time keep the same waits. What a dead owner did last nobody
+// knows, so whoever takes a group waits for a gap of its crawls first.
+//
+// How a crawl ends. The supervisor adds up what all report; when nothing is left
+// (twice the same) or a limit is reached it holds the crawl, waits until
+// everybody has left it or has been silent for longer than a lease, and only
+// then writes the end. Whoever joins a crawl says so before it looks whether the
+// crawl is on, so one of the two sees the other.
+//
+// Page budgets. A counter on the board; workers take pages in small portions.
+// Pages whose fate is not known (a reply was lost, a worker died with them) are
+// gone until the supervisor recounts them from the ledger's rows, when nobody
+// can have any left: a worker that has not been heard of for a lease forfeits
+// its own. So the limit is never passed, and nearly always reached.
 //
 // What each failure does:
 //

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"log/slog"
 	"slices"
 	"sync"
@@ -62,16 +61,18 @@ type Manager struct {
 	cfg    Config
 	log    *slog.Logger
 	engine *crawl.Engine
-	bits   uint16
+	clock  ahead
 
 	trouble atomic.Pointer[string] // what the engine waits for
 	silence atomic.Pointer[string] // what Run waits for
 	started time.Time
+	number  atomic.Int64 // that the board gave it
 
 	mu         sync.Mutex
 	supervised map[int64]*supervision
 	joined     map[int64]*crawl.Run
 	taking     map[int64]chan struct{} // about to be supervised; closed when it is not joined any more
+	yielded    map[int64]bool          // joined, and to be left
 	joining    int64                   // being opened just now, by Run's goroutine
 	live       []string
 	workers    []frontier.Worker
@@ -119,10 +120,8 @@ func New(cfg Config) *Manager {
 	if cfg.Groups <= 0 {
 		cfg.Groups = 256
 	}
-	h := fnv.New32a()
-	h.Write([]byte(cfg.Worker))
-	return &Manager{cfg: cfg, log: cfg.Log, started: cfg.Now(), bits: uint16(h.Sum32()), supervised: make(map[int64]*supervision),
-		joined: make(map[int64]*crawl.Run), taking: make(map[int64]chan struct{}), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
+	return &Manager{cfg: cfg, log: cfg.Log, started: cfg.Now(), supervised: make(map[int64]*supervision),
+		joined: make(map[int64]*crawl.Run), taking: make(map[int64]chan struct{}), yielded: make(map[int64]bool), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
 }
 
 // Bind gives the manager the engine that asks it.
@@ -131,8 +130,13 @@ func (m *Manager) Bind(e *crawl.Engine) { m.engine = e }
 // Worker is this process's name.
 func (m *Manager) Worker() string { return m.cfg.Worker }
 
-// Bits tell its permits from those of others.
-func (m *Manager) Bits() uint16 { return m.bits }
+// Bits tell its permits from those of others: the board numbers the workers,
+// before they lease anything.
+func (m *Manager) Bits() uint16 { return uint16(m.number.Load()) }
+
+// Ahead is how far the store's clock is ahead of ours, and how far off that may
+// be: at most half of what the quickest heartbeat took.
+func (m *Manager) Ahead() (by, give time.Duration) { return m.clock.look(m.cfg.Now()) }
 
 // Held reports whether a group's lease is safe to act on now.
 func (m *Manager) Held(group string) bool {
@@ -225,7 +229,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return m.handBack(leave)
+	return m.HandBack(leave)
 }
 
 // Turn does everything there is to do once.
@@ -267,13 +271,16 @@ func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
 	if !m.beatAt.IsZero() && now.Sub(m.beatAt) < m.cfg.TTL/10 {
 		return nil
 	}
-	live, err := m.cfg.Board.Heartbeat(ctx, m.self(), m.cfg.TTL)
+	sent := m.cfg.Now()
+	roll, err := m.cfg.Board.Heartbeat(ctx, m.self(), m.cfg.TTL)
 	if err != nil {
 		return err
 	}
+	m.clock.heard(sent, m.cfg.Now(), roll.At)
+	m.number.Store(int64(roll.Number))
 	m.beatAt = now
 	names := []string{m.cfg.Worker}
-	for _, w := range live {
+	for _, w := range roll.Live {
 		if w.ID != m.cfg.Worker {
 			names = append(names, w.ID)
 		}
@@ -281,7 +288,7 @@ func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
 	slices.Sort(names)
 	m.mu.Lock()
 	m.news = m.news || !slices.Equal(m.live, names) // hosts of one that is gone may be ours now
-	m.workers, m.live, m.readAt = live, names, now
+	m.workers, m.live, m.readAt = roll.Live, names, now
 	m.mu.Unlock()
 	return nil
 }
@@ -304,8 +311,6 @@ func (m *Manager) renew(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		// One that was leased again since it was lost is ours.
-		lost = slices.DeleteFunc(lost, func(g string) bool { return !m.cfg.Board.Deadline(g).IsZero() })
 		if len(lost) > 0 {
 			m.log.Warn("leases were lost; others have these hosts now", "hosts", len(lost))
 			s.Drop(lost, now)
@@ -380,6 +385,10 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool, err error) {
 		}
 		m.free(id)
 	}()
+	on, err := m.enlist(ctx, id)
+	if err != nil || !on {
+		return false, err
+	}
 	row, err := m.cfg.Ledger.Crawl(ctx, id)
 	if errors.Is(err, ledger.ErrNoCrawl) {
 		m.log.Warn("work of a crawl that the ledger does not know is left alone", "crawl", id, "error", err)
@@ -432,7 +441,8 @@ func (m *Manager) lease(ctx context.Context) error {
 func (m *Manager) giveBack(ctx context.Context, now time.Time) error {
 	s := m.engine.Scheduler()
 	s.Drain(m.misplaced(s.Movable()), now)
-	return m.release(ctx, s.Drained(now.Add(-idleFor)))
+	idle := now.Add(-idleFor)
+	return m.release(ctx, s.Drained(idle), idle)
 }
 
 // movedAtOnce bounds how many groups change hands in one turn, so that a new
@@ -451,7 +461,9 @@ func (m *Manager) misplaced(held []frontier.Lease) (groups []string) {
 	return groups
 }
 
-func (m *Manager) release(ctx context.Context, leases []frontier.Lease) error {
+// release gives drained groups back, but for those that have work by the time
+// that their clocks are written.
+func (m *Manager) release(ctx context.Context, leases []frontier.Lease, idle time.Time) error {
 	if len(leases) == 0 {
 		return nil
 	}
@@ -468,21 +480,21 @@ func (m *Manager) release(ctx context.Context, leases []frontier.Lease) error {
 		m.log.Warn("what was learned about hosts is not in the ledger yet", "error", err)
 	}
 	return s.Exclusive(func() error {
-		s.Drop(names(leases), m.cfg.Now())
-		return m.cfg.Board.Release(ctx, leases)
+		return m.cfg.Board.Release(ctx, s.LetGo(leases, idle))
 	})
 }
 
-// handBack returns all leases at the end; by then nothing is in flight.
-func (m *Manager) handBack(ctx context.Context) error {
+// HandBack returns all leases at the end; by then nothing is in flight. A group of
+// which something could not be committed is left to its lease's end.
+func (m *Manager) HandBack(ctx context.Context) error {
 	s := m.engine.Scheduler()
 	held := s.Held()
 	s.Drain(names(held), m.cfg.Now())
 	for _, r := range m.runs() {
 		_ = m.handIn(ctx, r) // or they stay spent
-		_ = m.cfg.Board.Report(ctx, frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker}, 0)
+		_ = m.unreport(ctx, r.ID)
 	}
-	if err := m.release(ctx, held); err != nil {
+	if err := m.release(ctx, held, m.cfg.Now()); err != nil {
 		return err
 	}
 	_, err := m.cfg.Board.Heartbeat(ctx, frontier.Worker{ID: m.cfg.Worker}, 0)

@@ -11,17 +11,25 @@ import (
 )
 
 // Heartbeat implements frontier.Leases.
-func (m *Member) Heartbeat(_ context.Context, w frontier.Worker, ttl time.Duration) (live []frontier.Worker, err error) {
+func (m *Member) Heartbeat(_ context.Context, w frontier.Worker, ttl time.Duration) (roll frontier.Roll, err error) {
 	err = m.call("heartbeat", func() {
 		now := m.s.now()
-		m.s.workers[w.ID], m.s.beats[w.ID] = expiring[frontier.Worker]{w, now.Add(ttl)}, now
-		live = alive(m.s, m.s.workers)
-		for i := range live {
-			live[i].Silent = now.Sub(m.s.beats[live[i].ID])
+		old, known := m.s.workers[w.ID]
+		all := alive(m.s, m.s.workers)
+		if roll.Number = old.value.number; !known {
+			for slices.ContainsFunc(all, func(o numbered) bool { return o.number == roll.Number }) {
+				roll.Number++
+			}
 		}
+		m.s.workers[w.ID] = expiring[numbered]{numbered{w, roll.Number, now}, now.Add(ttl)}
+		for _, o := range alive(m.s, m.s.workers) {
+			o.Silent = now.Sub(o.beat)
+			roll.Live = append(roll.Live, o.Worker)
+		}
+		roll.At = now
 	})
-	slices.SortFunc(live, func(a, b frontier.Worker) int { return cmp.Compare(a.ID, b.ID) })
-	return live, err
+	slices.SortFunc(roll.Live, func(a, b frontier.Worker) int { return cmp.Compare(a.ID, b.ID) })
+	return roll, err
 }
 
 // alive forgets what has expired and returns the rest.
@@ -123,7 +131,8 @@ func (m *Member) Renew(_ context.Context, _ string, ttl time.Duration) (lost []s
 		}
 		changed = slices.DeleteFunc(changed, func(l frontier.Lease) bool { return m.leases[l.Group] != l.Token })
 	}
-	lost, m.lost = m.lost, nil
+	lost = slices.DeleteFunc(m.lost, func(g string) bool { return m.leases[g] != 0 })
+	m.lost = nil
 	m.mu.Unlock()
 	if len(unknown) > 0 {
 		// Without an answer the next Renew tries again; the rest is true.
@@ -216,7 +225,9 @@ func (m *Member) Spend(_ context.Context, crawl int64, _ string, n int64) (grant
 			granted = min(n, max(limit-m.s.spent[crawl], 0))
 		}
 		m.s.spent[crawl] = max(m.s.spent[crawl]+granted, 0)
-		spent = m.s.spent[crawl]
+		if spent = m.s.spent[crawl]; granted != 0 {
+			m.s.tell("spend", "%d: %d of %d, spent %d", m.id, granted, n, spent)
+		}
 	})
 	return granted, spent, err
 }

@@ -1,23 +1,29 @@
 package fleetsim
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
+	"tiptoe/internal/politeness"
 	"tiptoe/internal/weburl"
 )
 
 // request is one that reached a host.
 type request struct {
-	w     *worker
-	url   string
-	token uint64
-	final bool // the answer leaves nothing to ask
-	known bool // the answer has reached its worker
+	w      *worker
+	url    string
+	token  uint64
+	final  bool // the answer leaves nothing to ask
+	robots bool
+	known  bool // the answer has reached its worker
 }
 
 // ward is what the books say of one host and of its lease.
@@ -25,7 +31,6 @@ type ward struct {
 	inFlight map[*request]bool
 	last     map[string]*request // by URL, that are not acknowledged
 	blocked  time.Time           // a Retry-After that the holder knows
-	skew     time.Duration       // of the wall clock of who heard it
 }
 
 type checks struct {
@@ -51,6 +56,8 @@ func (s *sim) arrived(w *worker, h *host, url string, robots bool) (*request, er
 	hold, held := s.store.holders[h.name]
 	ses := s.store.sessions[hold.session]
 	switch {
+	case !s.over.IsZero():
+		return nil, fmt.Errorf("%s asks for %s %s after the end of the crawl", w.name, url, s.now.Sub(s.over))
 	case !held:
 		return nil, fmt.Errorf("%s asks for %s without a lease", w.name, url)
 	case s.owner[ses.m] != w:
@@ -68,7 +75,7 @@ func (s *sim) arrived(w *worker, h *host, url string, robots bool) (*request, er
 	if n >= perHost {
 		return nil, fmt.Errorf("%s: %d in flight already, cap %d", url, n, perHost)
 	}
-	owed := delayMin
+	owed := max(delayMin, s.c.Delay)
 	if h.delay > owed && !h.robotsAt.IsZero() && !robots {
 		owed = h.delay
 	}
@@ -76,10 +83,10 @@ func (s *sim) arrived(w *worker, h *host, url string, robots bool) (*request, er
 		return nil, fmt.Errorf("%s asks for %s %s after the last request, %s owed", w.name, url, gap, owed)
 	}
 	h.last = s.now
-	if until := wd.blocked.Add(-max(w.skew-wd.skew, 0)); s.now.Before(until) {
-		return nil, fmt.Errorf("%s asks for %s %s before Retry-After ended", w.name, url, until.Sub(s.now))
+	if s.now.Before(wd.blocked) {
+		return nil, fmt.Errorf("%s asks for %s %s before Retry-After ended", w.name, url, wd.blocked.Sub(s.now))
 	}
-	r := &request{w: w, url: url, token: hold.token}
+	r := &request{w: w, url: url, token: hold.token, robots: robots}
 	wd.inFlight[r] = true
 	if robots {
 		return r, nil
@@ -120,7 +127,7 @@ func (s *sim) heard(w *worker, h *host, r *request, a *answer) {
 		return
 	}
 	if until := s.now.Add(h.after); until.After(wd.blocked) {
-		wd.blocked, wd.skew = until, w.skew
+		wd.blocked = until
 	}
 }
 
@@ -154,12 +161,24 @@ func (s *sim) ended(group string, expired bool) {
 	}
 	s.note("expired", group)
 	s.res.Expired++
-	wd.blocked = time.Time{} // the next owner may not have heard of it
+	if !s.store.knows(group, wd.blocked) {
+		wd.blocked = time.Time{} // no commit has brought it to the store
+	}
 	for _, r := range wd.last {
 		if r.token == token && r.final {
 			s.res.InDoubt++
 		}
 	}
+}
+
+// knows reports whether the clocks that are stored with a group hold a block, as
+// far as the clocks of two machines can be compared.
+func (s *shared) knows(group string, until time.Time) bool {
+	var st politeness.State
+	if err := json.Unmarshal(s.notes[[2]string{group, frontier.NoClocksNote(group).Name}], &st); err != nil {
+		return false // there is none
+	}
+	return st.BlockedUntil.Sub(until).Abs() < time.Second
 }
 
 // stuck says what is left when nothing moves.
@@ -192,6 +211,21 @@ func (s *sim) atEnd() error {
 		_, ok := s.books.pages[weburl.FromCanonical(url).Fingerprint()]
 		return ok
 	}
+	waits := map[string]bool{}
+	for _, q := range s.store.queues {
+		for _, e := range q {
+			waits[e.URL] = true
+		}
+	}
+	if s.c.Cap > 0 {
+		counts, _ := s.books.PageCounts(context.Background(), crawlID)
+		if s.res.Short = int(s.c.Cap - processed(counts)); s.res.Short+s.res.Late < 0 {
+			return fmt.Errorf("%d pages more than allowed", -s.res.Short)
+		}
+	}
+	if row := has; s.res.Status != ledger.Completed {
+		has = func(url string) bool { return row(url) || waits[url] }
+	}
 	for _, n := range s.world.names {
 		if !has("http://" + n + "/") {
 			return fmt.Errorf("the seed of %s was lost", n)
@@ -199,7 +233,7 @@ func (s *sim) atEnd() error {
 	}
 	for _, p := range s.books.pages {
 		s.res.Outcomes[p.Outcome]++
-		if p.Outcome != outcome.OK {
+		if p.Outcome != outcome.OK || waits[p.URL] { // one that is fetched again names them again
 			continue
 		}
 		for _, l := range s.world.named(p.URL) {
@@ -209,12 +243,15 @@ func (s *sim) atEnd() error {
 		}
 	}
 	for _, p := range s.books.pages {
-		if !s.done[p.URL] {
-			return fmt.Errorf("%s has a row and was never acknowledged", p.URL)
+		if p.Outcome == outcome.Parked && waits[p.URL] {
+			s.res.Parked++
+			delete(waits, p.URL)
+		} else if !s.done[p.URL] && (s.res.Status == ledger.Completed || !waits[p.URL]) {
+			return fmt.Errorf("%s has a row (%s) and was never acknowledged", p.URL, p.Outcome)
 		}
 	}
-	if n := s.store.pending(crawlID); n != 0 {
-		return fmt.Errorf("%d URLs came back after the end", n)
+	if len(waits) != 0 && s.res.Status == ledger.Completed {
+		return fmt.Errorf("%d URLs wait after the end and are not said to be parked: %v", len(waits), slices.Sorted(maps.Keys(waits)))
 	}
 	for _, g := range slices.Sorted(maps.Keys(s.store.holders)) {
 		return fmt.Errorf("%s is still leased to %s", g, s.owner[s.store.sessions[s.store.holders[g].session].m].name)

@@ -41,6 +41,18 @@ var _ interface {
 	frontier.Board
 } = (*Member)(nil)
 
+// Shared makes a store that is empty and returns a way to join it, once for each
+// process. line carries a call to the store and its reply back, as it can; nil
+// carries all. It lives by the clock of time.Now.
+func Shared(patience time.Duration) (join func(line func(op string, effect func()) error) *Member) {
+	s := newShared(time.Now, patience)
+	return func(line func(op string, effect func()) error) *Member {
+		m := s.join(time.Now)
+		m.line = line
+		return m
+	}
+}
+
 // join adds a process.
 func (s *shared) join(local func() time.Time) *Member {
 	s.mu.Lock()

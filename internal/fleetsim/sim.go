@@ -6,8 +6,10 @@ import (
 	"hash"
 	"hash/fnv"
 	"math/rand/v2"
+	"sync"
 	"time"
 
+	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
 )
 
@@ -19,13 +21,26 @@ type Config struct {
 	Pages   int           // of each host
 	Loss    float64       // share of calls, and of replies, that are lost
 	Chaos   time.Duration // mean time between crashes, freezes and cuts; 0: none
+	Cap     int64         // pages in all; 0: no limit
+	Stop    time.Duration // when a person stops the crawl; 0: nobody does
+	Delay   time.Duration // of the crawl, if it is more than the workers' own
 	Log     func(string)  // told every event; optional
+
+	// Settle returns when every other goroutine waits for a channel or a timer.
+	// A simulation runs where time is virtual: in a bubble of testing/synctest,
+	// whose Wait this is.
+	Settle func()
 }
 
 // Result of a simulation that broke no promise.
 type Result struct {
 	Requests, Pages, Repeated, InDoubt int
-	Crashes, Freezes, Cuts             int
+	Crashes, Freezes, Cuts, Stops      int
+	Takeovers                          int // of the supervision
+	Parked                             int // URLs of hosts that were given up
+	Late                               int // pages written by one who had lost the host
+	Short                              int // pages that a capped crawl could have had and had not
+	Status                             ledger.Status
 	LostReplies, HeldBack              int
 	Expired, Released                  int // leases that ended so
 	Unfinished                         int // released with work left, when all had found their hosts
@@ -51,6 +66,8 @@ const (
 	chaosEnds  = 10 * time.Minute
 	settling   = 10 * time.Second // for five new workers to find their hosts
 	settleFor  = 40 * time.Second // for every worker to wake, hear that all is done and let go
+	bossSilent = 5 * time.Second  // when another one takes the crawl up
+	bossLooks  = time.Second      // how often a worker sees that it does not supervise any more
 )
 
 type event struct {
@@ -80,48 +97,52 @@ type sim struct {
 	trace   hash.Hash64
 	world   *world
 	store   *shared
-	books   *books
+	books   *Books
 	workers []*worker
 	owner   map[*Member]*worker
 	lives   int
-	calm    bool // nothing happens to anybody any more
-	running *task
+	boss    *worker
+	over    time.Time // when the crawl ended
+	calm    bool      // nothing happens to anybody any more
 	failure error
 	res     Result
 	checks
+
+	mu   sync.Mutex
+	made []*call // that nobody has taken yet
 }
 
 // Run simulates one crawl by a fleet, from its seeds to its end.
 func Run(c Config) (*Result, error) {
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	start := time.Now().Round(0)
 	s := &sim{c: c, start: start, now: start, rnd: rand.New(rand.NewPCG(c.Seed, 3)), trace: fnv.New64a(),
-		world: newWorld(c), books: newBooks(), workers: make([]*worker, c.Workers), owner: map[*Member]*worker{}}
+		world: newWorld(c), books: NewBooks(), workers: make([]*worker, c.Workers), owner: map[*Member]*worker{}}
 	s.store = newShared(func() time.Time { return s.now }, patience)
 	s.store.watch = s
+	for _, h := range s.world.hosts {
+		if h.down {
+			s.books.remember(h.name, s.now)
+		}
+	}
 	s.checks = newChecks()
 	defer s.end()
 	for i := range s.workers {
 		w := s.newWorker(i)
-		if i == 0 {
-			w.supervise()
-		}
 		s.at(s.now.Add(time.Duration(s.rnd.IntN(800))*time.Millisecond), w, w.turn)
 	}
 	if c.Chaos > 0 {
 		s.at(s.next(), nil, s.chaos)
 	}
-	var done time.Time
-	for done.IsZero() || s.now.Sub(done) < settleFor {
+	s.at(s.now, nil, s.office)
+	if c.Stop > 0 {
+		s.at(s.now.Add(c.Stop), nil, s.person)
+	}
+	for s.over.IsZero() || s.now.Sub(s.over) < settleFor {
 		if err := s.step(); err != nil {
 			return nil, s.wrap(err)
 		}
 		if s.now.Sub(s.start) > tooLong {
 			return nil, s.wrap(fmt.Errorf("not at its end: %s", s.stuck()))
-		}
-		if done.IsZero() && s.store.pending(crawlID) == 0 && len(s.books.pages) > 0 {
-			done = s.now
-			s.calm = true
-			s.res.Elapsed = s.now.Sub(s.start)
 		}
 	}
 	if err := s.atEnd(); err != nil {
@@ -150,7 +171,9 @@ func (s *sim) at(t time.Time, w *worker, f func() error) {
 // step lets the next event happen, and whatever its worker can do then.
 func (s *sim) step() error {
 	ev := heap.Pop(&s.events).(event)
+	time.Sleep(time.Until(ev.at))
 	s.now = ev.at
+	s.settle() // whom the time has woken goes first
 	if ev.w != nil {
 		if ev.w.dead {
 			return nil
@@ -164,10 +187,11 @@ func (s *sim) step() error {
 	if err := ev.what(); err != nil {
 		return err
 	}
+	s.settle()
 	if s.failure != nil {
 		return s.failure
 	}
-	if ev.w == nil || ev.w.dead {
+	if ev.w == nil || ev.w.dead || ev.w.leaving {
 		return nil
 	}
 	if s.res.Events%20 == 0 {
@@ -190,15 +214,20 @@ func (s *sim) chaos() error {
 	s.at(s.next(), nil, s.chaos)
 	w := s.workers[s.rnd.IntN(len(s.workers))]
 	what, long := s.rnd.IntN(10), time.Duration(100+s.rnd.IntN(12_000))*time.Millisecond
+	if s.rnd.IntN(4) == 0 {
+		long *= 3 // past whatever was waited for
+	}
 	switch {
-	case w.dead || s.now.Before(w.frozenUntil):
+	case w.dead || w.leaving || s.now.Before(w.frozenUntil):
 	case what < 3:
 		s.res.Crashes++
 		w.crash()
+	case what < 4:
+		w.stop()
 	case what < 7:
 		s.note("freeze", fmt.Sprint(w.name, long))
 		s.res.Freezes++
-		w.frozenUntil = s.now.Add(long)
+		w.frozenAt, w.frozenUntil = s.now, s.now.Add(long)
 	default:
 		s.note("cut", fmt.Sprint(w.name, long))
 		s.res.Cuts++
@@ -213,9 +242,7 @@ func (s *sim) end() {
 		if w.dead {
 			continue
 		}
-		for _, t := range w.tasks {
-			t.kill()
-		}
+		w.kill()
 	}
 }
 

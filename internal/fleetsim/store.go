@@ -2,6 +2,7 @@ package fleetsim
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -33,8 +34,7 @@ type shared struct {
 	sessions map[string]*session
 	members  []*Member
 
-	workers map[string]expiring[frontier.Worker]
-	beats   map[string]time.Time
+	workers map[string]expiring[numbered]
 	crawls  map[int64]frontier.Announced
 	spent   map[int64]int64
 	reports map[reportKey]expiring[frontier.Report]
@@ -57,6 +57,11 @@ type (
 		session string
 		token   uint64
 	}
+	numbered struct {
+		frontier.Worker
+		number int
+		beat   time.Time
+	}
 	expiring[T any] struct {
 		value   T
 		expires time.Time
@@ -75,6 +80,13 @@ type watcher interface {
 	acked(url string)
 	leased(group string)
 	ended(group string, expired bool)
+	note(what, about string)
+}
+
+func (s *shared) tell(what, format string, args ...any) {
+	if s.watch != nil {
+		s.watch.note(what, fmt.Sprintf(format, args...))
+	}
 }
 
 func newShared(now func() time.Time, patience time.Duration) *shared {
@@ -82,7 +94,7 @@ func newShared(now func() time.Time, patience time.Duration) *shared {
 		now: now, patience: patience, open: map[frontier.CrawlID]bool{}, off: map[frontier.CrawlID]bool{},
 		seen: map[urlKey]int{}, queues: map[queueKey][]frontier.Entry{}, adder: map[uint64]*Member{}, at: map[string]map[frontier.CrawlID]bool{},
 		notes: map[[2]string][]byte{}, free: map[string]time.Time{}, holders: map[string]holder{}, sessions: map[string]*session{},
-		workers: map[string]expiring[frontier.Worker]{}, beats: map[string]time.Time{}, crawls: map[int64]frontier.Announced{}, spent: map[int64]int64{},
+		workers: map[string]expiring[numbered]{}, crawls: map[int64]frontier.Announced{}, spent: map[int64]int64{},
 		reports: map[reportKey]expiring[frontier.Report]{},
 	}
 }

@@ -1,21 +1,27 @@
 package fleetsim
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 	"slices"
 	"time"
 )
 
-// task is something a worker does that calls the store: a turn of its manager,
-// a commit, a load. It has a goroutine of its own, but runs only while the
-// simulation waits for it; in each call it waits for the simulation.
-type task struct {
+// A worker does many things at once, each in a goroutine of its own: turns of
+// its manager, commits, loads, the supervision of a crawl. In each call of a
+// store a goroutine waits for the simulation, which lets one of them go on at a
+// time. Where it waits for something else (Supervise, Ended and Leave have
+// timers) it goes on by itself when the virtual time has come; then the next
+// thing it does is a call.
+
+// call is one that a goroutine waits in.
+type call struct {
 	w      *worker
-	resume chan error
-	paused chan bool // true: it waits in a call; false: it has ended
-	inLock bool      // that call is made under the lock of the scheduler's commits
-	dead   bool
+	op     string
+	effect func()
+	reply  chan error
+	dead   bool // its worker has crashed: it never returns
 }
 
 var errLine = errors.New("the line was cut")
@@ -23,96 +29,137 @@ var errLine = errors.New("the line was cut")
 // underLock are the calls that a scheduler makes while it keeps commits out.
 var underLock = map[string]bool{"commit": true, "renew": true, "acquire": true, "release": true}
 
-// start begins a task, unless one of the worker's is under the lock; then it
-// waits until that is over.
+// call is the line between a worker and a store. The effect happens at the
+// store, whatever has become of the worker by then; the reply comes when the
+// worker runs.
+func (w *worker) call(op string, effect func()) error {
+	c := &call{w: w, op: op, effect: effect, reply: make(chan error)}
+	w.s.mu.Lock()
+	w.s.made = append(w.s.made, c)
+	w.s.mu.Unlock()
+	err := <-c.reply
+	if c.dead {
+		runtime.Goexit()
+	}
+	return err
+}
+
+// start begins something that calls stores, unless a call of the worker is
+// under the lock; then it waits until that is over.
 func (w *worker) start(what func()) {
-	t := &task{w: w, resume: make(chan error), paused: make(chan bool)}
-	w.enter(t, func() {
-		w.tasks = append(w.tasks, t)
-		go func() {
-			defer func() { t.paused <- false }()
-			<-t.resume
-			if !t.dead {
-				what()
-			}
-		}()
-		w.run(t, nil)
+	w.enter(func() {
+		go what()
+		w.s.settle()
 	})
 }
 
-// enter lets a task go on, at once or when the lock is free.
-func (w *worker) enter(t *task, f func()) {
-	if w.lock != nil && w.lock != t {
-		w.waiting = append(w.waiting, func() { w.enter(t, f) })
+// enter lets somebody go on, at once or when the lock is free.
+func (w *worker) enter(f func()) {
+	if w.lock != nil {
+		w.waiting = append(w.waiting, f)
 		return
 	}
 	f()
 }
 
-// run lets a task run up to its next call or its end.
-func (w *worker) run(t *task, reply error) {
-	w.s.running = t
-	t.resume <- reply
-	inCall := <-t.paused
-	w.s.running = nil
-	w.lock = nil
-	if !inCall {
-		w.tasks = slices.DeleteFunc(w.tasks, func(o *task) bool { return o == t })
-	} else if t.inLock {
-		w.lock = t
+// settle waits until everybody waits, and takes the calls that were made.
+func (s *sim) settle() {
+	for {
+		s.c.Settle()
+		s.mu.Lock()
+		calls := s.made
+		s.made = nil
+		s.mu.Unlock()
+		if len(calls) == 0 {
+			return
+		}
+		// Two that were made at once came in any order.
+		slices.SortStableFunc(calls, func(a, b *call) int { return cmp.Or(cmp.Compare(a.w.name, b.w.name), cmp.Compare(a.op, b.op)) })
+		for _, c := range calls {
+			if w := c.w; s.now.Before(w.frozenUntil) && !w.dead { // its timers do not know
+				w.calls = append(w.calls, c)
+				s.at(s.now, w, func() error { s.carry(c); return nil })
+				continue
+			}
+			s.carry(c)
+		}
+	}
+}
+
+// carry takes a call to the store and its reply back.
+func (s *sim) carry(c *call) {
+	w := c.w
+	if w.dead {
+		c.dead = true
+		c.reply <- errLine
 		return
 	}
-	waiting := w.waiting
-	w.waiting = nil
-	for _, f := range waiting {
-		f()
+	if underLock[c.op] {
+		w.lock = c
 	}
-}
-
-// kill ends a task in the middle of its call.
-func (t *task) kill() {
-	t.dead = true
-	t.resume <- errLine
-	<-t.paused
-}
-
-// call is the line between a worker and the store. The effect happens at the
-// store, whatever has become of the worker by then; the reply comes when the
-// worker runs.
-func (w *worker) call(op string, effect func()) error {
-	s, t := w.s, w.s.running
+	if !slices.Contains(w.calls, c) {
+		w.calls = append(w.calls, c)
+	}
 	there, back := s.latency(), s.latency()
 	lostThere, lostBack := s.rnd.Float64() < s.c.Loss, s.rnd.Float64() < s.c.Loss
 	if w.calm || s.calm {
 		lostThere, lostBack = false, false
 	}
-	sent := s.now
-	s.at(sent.Add(there), nil, func() error {
+	s.at(s.now.Add(there), nil, func() error {
 		lostThere = lostThere || w.isCut()
 		if !lostThere {
-			effect()
+			c.effect()
 		}
 		return nil
 	})
-	s.at(sent.Add(there+back), w, func() error {
+	s.at(s.now.Add(there+back), w, func() error {
 		var err error
 		if lostThere || lostBack || w.isCut() {
 			err = errLine
-			s.note("lost", w.name+" "+op)
+			s.note("lost", w.name+" "+c.op)
 			if !lostThere {
 				s.res.LostReplies++
 			}
 		}
-		w.enter(t, func() { w.run(t, err) })
+		w.answer(c, err)
 		return nil
 	})
-	t.inLock = underLock[op]
-	t.paused <- true
-	err := <-t.resume
-	if t.dead {
-		runtime.Goexit()
+}
+
+// answer lets a caller go on; the one under the lock at once, the others when
+// the lock is free.
+func (w *worker) answer(c *call, err error) {
+	if w.lock != nil && w.lock != c {
+		w.waiting = append(w.waiting, func() { w.answer(c, err) })
+		return
 	}
-	return err
+	w.lock = nil
+	w.calls = slices.DeleteFunc(w.calls, func(o *call) bool { return o == c })
+	c.reply <- err
+	w.s.settle()
+	for len(w.waiting) > 0 && w.lock == nil {
+		next := w.waiting[0]
+		w.waiting = w.waiting[1:]
+		next()
+	}
+}
+
+// kill ends everything that the worker does, wherever it waits.
+func (w *worker) kill() {
+	w.dead = true
+	if w.crawl != nil {
+		w.crawl.Yield() // out of Supervise, not out of Ended
+	}
+	w.s.c.Settle()
+	w.cancel()
+	calls := w.calls
+	w.calls, w.waiting, w.lock = nil, nil, nil
+	for _, c := range calls {
+		c.dead = true
+		c.reply <- errLine
+		w.s.settle()
+	}
+	w.s.settle()
 }
 
 func (w *worker) isCut() bool { return !w.calm && w.s.now.Before(w.cutUntil) }

@@ -28,15 +28,19 @@ type worker struct {
 	engine  *crawl.Engine
 	manager *fleet.Manager
 	crawl   *crawl.Run // if it supervises it
+	ctx     context.Context
+	cancel  context.CancelFunc
 
 	dead        bool
+	leaving     bool // was told to stop
 	calm        bool // its line is good: it is being set up
+	frozenAt    time.Time
 	frozenUntil time.Time
 	cutUntil    time.Time
 
-	tasks   []*task
-	lock    *task // waits in a call under the commits' lock
-	waiting []func()
+	calls   []*call
+	lock    *call    // the one of them that is made under the commits' lock
+	waiting []func() // for the lock
 
 	inHand     int
 	out        []*crawl.Record
@@ -56,14 +60,16 @@ func (s *sim) newWorker(slot int) *worker {
 	s.lives++
 	w := &worker{s: s, slot: slot, name: fmt.Sprintf("w%d-%d", slot, s.lives)}
 	w.skew = time.Duration(s.rnd.Int64N(int64(2*maxSkew))) - maxSkew
-	w.member = s.store.join(func() time.Time { return s.now })
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.member = s.store.join(now)
 	w.member.line = w.call
 	s.owner[w.member] = w
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	w.manager = fleet.New(fleet.Config{Board: w.member, Ledger: s.books, Log: log, Now: w.wall, Worker: w.name, Host: "sim",
-		TTL: leaseTTL, Until: func(t time.Time) time.Duration { return t.Sub(s.now) }})
+	books := &desk{s.books, w}
+	w.manager = fleet.New(fleet.Config{Board: w.member, Ledger: books, Log: log, Now: w.wall, Worker: w.name, Host: "sim",
+		TTL: leaseTTL, Until: func(t time.Time) time.Duration { return t.Sub(now()) }})
 	rnd := rand.New(rand.NewPCG(s.c.Seed, uint64(100+s.lives)))
-	w.engine = crawl.New(crawl.Config{Store: w.member, Ledger: s.books, Log: log, Now: w.wall, Rand: rnd.Float64,
+	w.engine = crawl.New(crawl.Config{Store: w.member, Ledger: books, Log: log, Now: w.wall, Rand: rnd.Float64,
 		Workers: inHandMost, Shards: 1, Fleet: w.manager, RestartedAt: w.wall(),
 		RestartRules: politeness.Rules{DelayMin: delayMin, DelayMax: delayMax}})
 	w.manager.Bind(w.engine)
@@ -71,35 +77,23 @@ func (s *sim) newWorker(slot int) *worker {
 	return w
 }
 
-func (w *worker) wall() time.Time { return w.s.now.Add(w.skew) }
+// now is the virtual time, as a clock on the wall shows it.
+func now() time.Time { return time.Now().Round(0) }
 
-// supervise begins the crawl, or takes it up again.
-func (w *worker) supervise() {
-	s := w.s
-	w.calm = true
-	w.start(func() {
-		var err error
-		if row, there := s.books.crawls[crawlID]; there {
-			w.crawl, err = w.engine.Resume(context.Background(), row, nil, crawl.Hooks{})
-		} else {
-			spec := crawl.Spec{UserAgent: "tiptoe/1.0", DelayMin: delayMin, DelayMax: delayMax, PerHost: perHost, MaxRetries: 3,
-				Depth: -1, Scope: "any", RobotsPolicy: "rfc9309", RelNofollow: "follow", MaxRedirects: 10}
-			for _, n := range s.world.names {
-				spec.Seeds = append(spec.Seeds, "http://"+n+"/")
-			}
-			w.crawl, err = w.engine.Start(context.Background(), spec, crawl.Hooks{})
-		}
-		w.calm = false
-		if err != nil {
-			s.fail(fmt.Errorf("%s cannot supervise: %w", w.name, err))
-		}
-	})
-}
+func (w *worker) wall() time.Time { return now().Add(w.skew) }
 
 // turn is one turn of the manager, and the next one half a second later.
 func (w *worker) turn() error {
+	if w.leaving && w.idle() {
+		w.handBack()
+		return nil
+	}
 	w.start(func() {
-		if err := w.manager.Turn(context.Background()); err != nil {
+		err := w.manager.Turn(w.ctx)
+		if w.dead {
+			return
+		}
+		if err != nil {
 			w.s.note("turn failed", w.name)
 		}
 		w.s.at(w.s.now.Add(500*time.Millisecond), w, w.turn)
@@ -241,19 +235,55 @@ func (w *worker) commit(recs []*crawl.Record) {
 
 // crash loses everything but what the store and the ledger have.
 func (w *worker) crash() {
+	w.s.note("crash", w.name)
+	w.replace()
+}
+
+// replace ends a worker's life; another begins in its place.
+func (w *worker) replace() {
 	s := w.s
-	s.note("crash", w.name)
-	w.dead = true
-	for _, t := range w.tasks {
-		t.kill()
-	}
-	supervised := w.crawl != nil || w.calm
+	w.kill()
 	s.at(s.now.Add(time.Duration(200+s.rnd.IntN(3000))*time.Millisecond), nil, func() error {
 		next := s.newWorker(w.slot)
 		s.note("start", next.name)
-		if supervised {
-			next.supervise()
-		}
 		return next.turn()
+	})
+}
+
+// stop is what a signal to stop does: no more requests, and when nothing is in
+// hand the hosts are handed back.
+func (w *worker) stop() {
+	if w == w.s.boss {
+		return
+	}
+	w.s.note("stop", w.name)
+	w.s.res.Stops++
+	w.leaving = true
+	sched := w.engine.Scheduler()
+	var groups []string
+	for _, l := range sched.Held() {
+		groups = append(groups, l.Group)
+	}
+	sched.Drain(groups, w.wall())
+}
+
+func (w *worker) idle() bool {
+	return w.inHand == 0 && !w.committing && w.engine.Scheduler().InFlight() == 0
+}
+
+func (w *worker) handBack() {
+	w.start(func() {
+		err := w.manager.HandBack(w.ctx)
+		if w.dead {
+			return
+		}
+		if err == nil {
+			for g, h := range w.s.store.holders {
+				if w.member.leases[g] == h.token {
+					w.s.fail(fmt.Errorf("%s has handed everything back and holds %s", w.name, g))
+				}
+			}
+		}
+		w.s.at(w.s.now, nil, func() error { w.replace(); return nil })
 	})
 }

@@ -21,6 +21,7 @@ type host struct {
 	limit   time.Duration // answers 429 to requests closer together than this
 	after   time.Duration // Retry-After sent with 429
 	flaky   bool          // answers 503 now and then
+	down    bool          // answers every request with 500, and has done so before
 	sulks   int           // answers so many requests for robots.txt with 429
 	robots  string        // the host to which its robots.txt redirects; empty: its own
 
@@ -49,6 +50,8 @@ func newWorld(c Config) *world {
 			h.after = time.Duration(2+w.rnd.IntN(10)) * time.Second
 		case 4:
 			h.flaky = true
+		case 7:
+			h.down = i == 7
 		case 6:
 			h.sulks, h.after = 2, 15*time.Second
 		case 5:
@@ -82,6 +85,9 @@ func (w *world) serve(h *host, url string, now time.Time) answer {
 		return answer{status: 429, header: hdr}
 	}
 	h.served = now
+	if h.down {
+		return answer{status: 500, header: hdr}
+	}
 	if of, ok := strings.CutPrefix(path, "/rules-of/"); ok {
 		return answer{status: 200, header: hdr, body: []byte("User-agent: *\nDisallow: /closed/\n"), rules: of}
 	}

@@ -19,9 +19,11 @@ import (
 //   - A group that was lost is detached: its permits end as they do, what they
 //     learned and acknowledged is refused by the store.
 //   - A group is given back in three steps: Drain (no more requests), then
-//     whatever is in hand is committed, then Drained names it and it can be
-//     dropped and released. Its clocks are in the store by then, and the next
-//     owner waits for what this one owed.
+//     whatever is in hand is committed, then Drained names it. When its clocks
+//     are in the store, LetGo forgets it, unless something came in between,
+//     and it is released: the next owner waits for what this one owed.
+//   - What the dead owner of a group did last is not in the store. So whoever
+//     takes a group owes it the gap of its crawls from the moment of the lease.
 //
 // Exclusive keeps commits out while leases change, so that what the store
 // counted and what a commit announces never overlap.
@@ -33,9 +35,13 @@ const permitBits = 12
 // then the worker. So IDs do not repeat over restarts or between workers, and
 // ascend with time whoever grants them.
 func (s *Scheduler) permit(now time.Time) uint64 {
+	var bits uint64
+	if s.opt.WorkerBits != nil {
+		bits = uint64(s.opt.WorkerBits()) & (1<<permitBits - 1)
+	}
 	for {
 		last := s.permits.Load()
-		next := max(last>>permitBits+1, uint64(max(now.UnixMicro(), 0)))<<permitBits | uint64(s.opt.WorkerBits&(1<<permitBits-1))
+		next := max(last>>permitBits+1, uint64(max(now.UnixMicro(), 0)))<<permitBits | bits
 		if s.permits.CompareAndSwap(last, next) {
 			return next
 		}
@@ -107,6 +113,9 @@ func (s *Scheduler) counts(sh *shard, g *group, l Lease, now time.Time, unknown 
 		if c == nil {
 			unknown = append(unknown, sq.Crawl)
 			continue
+		}
+		if g.loaded && g.find(c.ID) == nil {
+			g.owe(c, s.opt.RestartedAt, s.rnd())
 		}
 		q := g.queue(c)
 		more := sq.Count - q.total
@@ -247,15 +256,17 @@ func (s *Scheduler) Drop(groups []string, now time.Time) {
 	for _, name := range groups {
 		sh := s.shardOf(name)
 		sh.mu.Lock()
-		if sh.leases != nil {
-			delete(sh.leases, name)
-		}
-		if g := sh.groups[name]; g != nil {
-			sh.detach(g)
-		}
+		sh.forget(name)
 		sh.mu.Unlock()
 	}
 	s.offerSlots()
+}
+
+func (sh *shard) forget(group string) {
+	delete(sh.leases, group)
+	if g := sh.groups[group]; g != nil {
+		sh.detach(g)
+	}
 }
 
 func (sh *shard) detach(g *group) {
@@ -295,6 +306,8 @@ func (sh *shard) detach(g *group) {
 		}
 	}
 	sh.notes = kept
+	// Of a commit that failed: under the next lease they would be old.
+	sh.s.unwritten = slices.DeleteFunc(sh.s.unwritten, func(n Note) bool { return n.Group == g.key })
 }
 
 // errands are robots fetches that the group is to make for others.
@@ -322,13 +335,18 @@ func remove(list []*group, g *group) []*group {
 func (s *Scheduler) Renewed(now time.Time) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for _, name := range slices.Sorted(maps.Keys(sh.groups)) { // in the same order each time
-			if g := sh.groups[name]; g.state == leaseWait {
+		for _, g := range sh.byName() {
+			if g.state == leaseWait {
 				sh.file(g, now)
 			}
 		}
 		sh.mu.Unlock()
 	}
+}
+
+// byName lists the groups in the same order each time.
+func (sh *shard) byName() []*group {
+	return slices.SortedFunc(maps.Values(sh.groups), func(a, b *group) int { return cmp.Compare(a.key, b.key) })
 }
 
 // Drain stops requests of groups that are to be given back.
@@ -351,8 +369,7 @@ func (s *Scheduler) Drained(before time.Time) (leases []Lease) {
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		for name, token := range sh.leases {
-			g := sh.groups[name]
-			if g == nil || g.quiet() && (g.draining || g.taken.Before(before) && !g.hasAny()) {
+			if sh.groups[name].givable(before) {
 				leases = append(leases, Lease{Group: name, Token: token})
 			}
 		}
@@ -404,11 +421,11 @@ func (s *Scheduler) Wanted() (groups []string) {
 	return groups
 }
 
-// Held names the groups that are ours, but for those that are on their way out.
-func (s *Scheduler) Held() []Lease { return s.leased(func(g *group) bool { return !g.draining }) }
+// Held names the groups that are ours, those that are on their way out too.
+func (s *Scheduler) Held() []Lease { return s.leased(func(*group) bool { return true }) }
 
-// Movable are those of them that nothing but their own URLs keeps here: not
-// claimed for a robots.txt that leads to them.
+// Movable are those of them that stay and that nothing but their own URLs keeps
+// here: not claimed for a robots.txt that leads to them.
 func (s *Scheduler) Movable() []Lease {
 	return s.leased(func(g *group) bool { return !g.draining && len(g.errands()) == 0 })
 }

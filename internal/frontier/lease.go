@@ -31,6 +31,13 @@ type Worker struct {
 	Silent time.Duration `json:"silent_ns,omitempty"`
 }
 
+// Roll is the list of workers at one instant.
+type Roll struct {
+	Live   []Worker
+	Number int       // of the one who asked: no other worker in the list has it
+	At     time.Time // by the store's clock
+}
+
 // Leases is what a store shared by many workers offers beside Store. It is
 // safe for concurrent use; one process uses one worker name.
 //
@@ -48,8 +55,9 @@ type Worker struct {
 // Leases expire by the store's clock alone.
 type Leases interface {
 	// Heartbeat enters w into the list of workers for ttl, or removes it if
-	// ttl is not positive, and returns all that are in it.
-	Heartbeat(ctx context.Context, w Worker, ttl time.Duration) (live []Worker, err error)
+	// ttl is not positive, and returns all that are in it. A worker keeps its
+	// number for as long as it is in the list.
+	Heartbeat(ctx context.Context, w Worker, ttl time.Duration) (Roll, error)
 
 	// Acquire leases up to max groups that have work and that nobody holds,
 	// those that wait longest first. A group that prefers turns down is left
@@ -58,8 +66,9 @@ type Leases interface {
 	Acquire(ctx context.Context, worker string, ttl time.Duration, max int, prefers func(group string) bool) ([]Lease, error)
 
 	// Renew extends all leases of the worker. lost are groups it no longer
-	// holds; changed are groups to which others added work since the last
-	// call, with their counts now. Both are told once, also beside an error.
+	// holds (one that it lost and leased again it does); changed are groups to
+	// which others added work since the last call, with their counts now. Both
+	// are told once, also beside an error.
 	Renew(ctx context.Context, worker string, ttl time.Duration) (lost []string, changed []Lease, err error)
 
 	// Release gives leases back, at once and for anybody. One that is no

@@ -57,7 +57,16 @@ func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) erro
 			return nil
 		}
 		g.clocks, g.loaded = st, true
+		for _, q := range g.queues {
+			g.owe(q.crawl, s.opt.RestartedAt, s.rnd())
+		}
+		for _, t := range g.tasks {
+			g.owe(t.Crawl, s.opt.RestartedAt, s.rnd())
+		}
 		g.loads--
+		if g.clocks.Failures >= politeness.ParkAfter {
+			sh.park(g)
+		}
 		sh.file(g, now())
 	case l.origin != "":
 		b, err := s.store.Note(ctx, l.group, robotsNotePrefix+l.origin)
@@ -94,7 +103,8 @@ func (s *Scheduler) Load(ctx context.Context, w Work, now func() time.Time) erro
 			sh.file(g, now())
 			return nil
 		}
-		q.fill(read, len(read) < l.n, now(), func(e *Entry) int {
+		_, in := s.shifts()
+		q.fill(shifted(read, in), len(read) < l.n, now(), func(e *Entry) int {
 			return s.store.InLinks(e.Crawl, e.Fingerprint())
 		})
 		g.overheard(q)
@@ -128,6 +138,8 @@ func (s *Scheduler) readClocks(ctx context.Context, group string, now, taken tim
 	if err != nil {
 		return st, err
 	}
+	_, in := s.shifts()
+	st.Shift(in)
 	if !noted && s.opt.Knowledge != nil {
 		if st, err = s.opt.Knowledge(ctx, group); err != nil {
 			return st, fmt.Errorf("load what was learned of %s: %w", group, err)
@@ -148,7 +160,9 @@ func (s *Scheduler) readClocks(ctx context.Context, group string, now, taken tim
 	if !since.IsZero() {
 		st.AfterRestart(since, s.opt.RestartRules, s.rnd())
 	}
-	if st.Failures >= politeness.ParkAfter { // a restart gives a parked host one more try
+	// A restart gives a parked host one more try. A change of owner alone does
+	// so only when its block is over, or a crawl would wait for that each time.
+	if st.Failures >= politeness.ParkAfter && (taken.IsZero() || !st.BlockedUntil.After(now)) {
 		st.Failures = politeness.ParkAfter - 1
 	}
 	return st, nil

@@ -34,8 +34,15 @@ type Options struct {
 	// the shard's lock.
 	Held func(group string) bool
 
-	// WorkerBits tell the permits of processes apart that share a ledger.
-	WorkerBits uint16
+	// WorkerBits tell the permits of processes apart that share a ledger; nil
+	// if there is only one.
+	WorkerBits func() uint16
+
+	// Ahead is how far the store's clock is ahead of Now, and how far off that
+	// may be; nil if nobody else reads what is written. Times are stored by the
+	// store's clock, so that the next owner of a group waits for what is owed
+	// whatever its own clock shows.
+	Ahead func() (by, give time.Duration)
 
 	// Gone is told that the store, which others use too, has not got a crawl
 	// any more; what a commit said of it is left out. Optional, called without
@@ -149,7 +156,7 @@ func (s *Scheduler) Unpause(c *Crawl, now time.Time) {
 	c.paused.Store(false)
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for _, g := range sh.groups {
+		for _, g := range sh.byName() {
 			if g.find(c.ID) != nil {
 				sh.file(g, now)
 			}
@@ -173,7 +180,7 @@ func (s *Scheduler) Close(c *Crawl, now time.Time) {
 	s.mu.Unlock()
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		for _, g := range sh.groups {
+		for _, g := range sh.byName() {
 			g.queues = slices.DeleteFunc(g.queues, func(q *queue) bool { return q.crawl == c })
 			g.tasks = slices.DeleteFunc(g.tasks, func(t RobotsTask) bool { return t.Crawl == c })
 			for _, o := range g.origins {
@@ -329,7 +336,11 @@ func (s *Scheduler) Commit(ctx context.Context, b *Batch, now time.Time) ([]Entr
 	if s.opt.Held != nil {
 		whole.Ack, whole.Update = s.ofThisLease(b)
 	}
-	added, err := s.commit(ctx, &whole, now)
+	out, _ := s.shifts()
+	stored := whole
+	stored.Add, stored.Update = shifted(b.Add, out), shifted(whole.Update, out)
+	added, err := s.commit(ctx, &stored, now)
+	added = shifted(added, -out)
 	var fenced *FencedError
 	if err != nil && !errors.As(err, &fenced) {
 		s.doubts.note(b)
@@ -440,13 +451,16 @@ func (s *Scheduler) settle(r Ref, update *Entry, now time.Time) {
 // takeNotes collects what the next commit is to write about groups.
 func (s *Scheduler) takeNotes() []Note {
 	var notes []Note
+	out, _ := s.shifts()
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		notes = append(notes, sh.notes...)
 		sh.notes = nil
 		for _, g := range sh.dirty {
 			g.dirty = false
-			notes = append(notes, ClocksNote(g.key, g.durable()))
+			st := g.durable()
+			st.Shift(out)
+			notes = append(notes, ClocksNote(g.key, st))
 		}
 		sh.dirty = sh.dirty[:0]
 		sh.mu.Unlock()

@@ -252,9 +252,22 @@ func (s *State) Clamp(now time.Time) {
 	if lim := now.Add(LearnCap); s.NextAvailable.After(lim) {
 		s.NextAvailable = lim
 	}
-	for _, t := range []*time.Time{&s.Settled, &s.ChangedAt, &s.FailedAt, &s.Updated, &s.LastSuccess} {
+	for _, t := range s.past() {
 		if t.After(now) {
 			*t = now
+		}
+	}
+}
+
+func (s *State) past() []*time.Time {
+	return []*time.Time{&s.Settled, &s.ChangedAt, &s.FailedAt, &s.Updated, &s.LastSuccess}
+}
+
+// Shift says all times by another clock, which shows d more.
+func (s *State) Shift(d time.Duration) {
+	for _, t := range append(s.past(), &s.NextAvailable, &s.BlockedUntil) {
+		if !t.IsZero() {
+			*t = t.Add(d)
 		}
 	}
 }

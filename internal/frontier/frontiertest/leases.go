@@ -411,10 +411,11 @@ var leaseChecks = []struct {
 		silent := map[string]time.Duration{}
 		beat := func(m *member, w frontier.Worker, ttl time.Duration, want ...frontier.Worker) {
 			f.Helper()
-			live, err := m.Heartbeat(ctx, w, ttl)
+			roll, err := m.Heartbeat(ctx, w, ttl)
 			if err != nil {
 				f.Fatal(err)
 			}
+			live := roll.Live
 			for i := range live {
 				if live[i].Silent != 0 && live[i].ID == w.ID {
 					f.Fatalf("%s is said to be silent for %s", w.ID, live[i].Silent)
@@ -422,6 +423,9 @@ var leaseChecks = []struct {
 				silent[live[i].ID], live[i].Silent = live[i].Silent, 0
 			}
 			f.same("the living", live, want)
+			if off := time.Since(roll.At).Abs(); off > 5*time.Second {
+				f.Fatalf("the store's clock is %s off", off)
+			}
 		}
 		beat(a, wa, long, wa)
 		beat(b, wb, short, wa, wb)
@@ -456,6 +460,40 @@ var leaseChecks = []struct {
 		if _, err := b.Commit(ctx, &frontier.Batch{Add: []frontier.Entry{page("x.example", "2")}}); !errors.As(err, &gone) || gone.Crawl != 1 {
 			f.Fatalf("an addition to a crawl that another process dropped: %v", err)
 		}
+	}},
+	{"no two workers in the list have one number, and each keeps its own", func(f *fleet) {
+		a, b := f.start("a"), f.start("b")
+		beat := func(m *member, id string, ttl time.Duration) int {
+			f.Helper()
+			roll, err := m.Heartbeat(ctx, frontier.Worker{ID: id}, ttl)
+			if err != nil {
+				f.Fatal(err)
+			}
+			return roll.Number
+		}
+		na, nb, nc := beat(a, "a", long), beat(b, "b", short), beat(b, "c", long)
+		if na == nb || nb == nc || nc == na {
+			f.Fatalf("the numbers are %d, %d and %d", na, nb, nc)
+		}
+		f.same("number of a", beat(a, "a", long), na)
+		f.pass(short)
+		f.same("number of who comes when b has fallen silent", beat(a, "d", long), nb)
+		if got := beat(b, "b", long); got == na || got == nb || got == nc {
+			f.Fatalf("b came back and has the number %d of another", got)
+		}
+	}},
+	{"a group that was lost and leased again is not lost", func(f *fleet) {
+		a := f.start("a")
+		e := a.add(page("x.example", "1"), page("y.example", "1"))
+		f.same("leases", len(a.acquire(short, 10)), 2)
+		f.pass(short)
+		a.fenced(&frontier.Batch{Ack: refs(e)}, "x.example", "y.example")
+		prefers := func(g string) bool { return g == "x.example" }
+		if got, err := a.Acquire(ctx, "a", long, 10, prefers); err != nil || len(got) != 1 {
+			f.Fatal(got, err)
+		}
+		lost, _ := a.renew(long)
+		f.same("what a lost", lost, []string{"y.example"})
 	}},
 	{"pending counts over all members and knows when it can be trusted", func(f *fleet) {
 		a, b := f.start("a"), f.start("b")

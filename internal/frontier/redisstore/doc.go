@@ -33,7 +33,8 @@
 //	o            group: token and session of its holder
 //	x            sessions by expiry; h:SESSION its groups; d:SESSION groups to
 //	             which others added, by version; t sessions that were woken
-//	w, b         workers (first shard only); layout: what may never change
+//	w, b, wn     workers, when they fall silent, their numbers (first shard
+//	             only); layout: what may never change
 //
 // Invariant: a group is in f exactly when some crawl has a queue in it and no
 // session holds it.

@@ -130,37 +130,38 @@ func (s *Store) Deadline(group string) time.Time {
 }
 
 // Heartbeat implements frontier.Leases. The list is in the first shard.
-func (s *Store) Heartbeat(ctx context.Context, w frontier.Worker, ttl time.Duration) ([]frontier.Worker, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.ops.Done()
+func (s *Store) Heartbeat(ctx context.Context, w frontier.Worker, ttl time.Duration) (roll frontier.Roll, err error) {
 	text, err := json.Marshal(w)
 	if err != nil {
-		return nil, err
+		return roll, err
 	}
-	replies, err := s.run(ctx, call{0, scriptHeartbeat, []string{w.ID, string(text), millis(ttl)}})
+	r, err := s.one(ctx, boardShard, scriptHeartbeat, w.ID, string(text), millis(ttl))
 	if err != nil {
-		return nil, fmt.Errorf("heartbeat: %w", err)
+		return roll, fmt.Errorf("heartbeat: %w", err)
 	}
-	list, err := replies[0].AsStrSlice()
-	if err != nil {
-		return nil, s.strange("heartbeat", err)
+	list, err := r.AsStrSlice()
+	if err != nil || len(list) < 2 {
+		return roll, s.strange("heartbeat", err)
 	}
-	live := make([]frontier.Worker, len(list))
-	for i := range list {
-		ms, text, _ := strings.Cut(list[i], " ")
+	micros, err1 := strconv.ParseInt(list[0], 10, 64)
+	number, err2 := strconv.Atoi(list[1])
+	if err := errors.Join(err1, err2); err != nil {
+		return roll, s.strange("heartbeat", err)
+	}
+	live := make([]frontier.Worker, len(list)-2)
+	for i, one := range list[2:] {
+		ms, text, _ := strings.Cut(one, " ")
 		silent, err := strconv.ParseInt(ms, 10, 64)
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &live[i])
 		}
 		if err != nil {
-			return nil, s.strange("heartbeat", err)
+			return roll, s.strange("heartbeat", err)
 		}
 		live[i].Silent = time.Duration(silent) * time.Millisecond
 	}
 	slices.SortFunc(live, func(a, b frontier.Worker) int { return cmp.Compare(a.ID, b.ID) })
-	return live, nil
+	return frontier.Roll{Live: live, Number: number, At: time.UnixMicro(micros).UTC()}, nil
 }
 
 // Acquire implements frontier.Leases.
@@ -323,7 +324,12 @@ func (s *Store) Renew(ctx context.Context, worker string, ttl time.Duration) (lo
 		changed = append(changed, part...)
 	}
 	s.mu.Lock()
-	lost, s.lost = s.lost, nil
+	for _, g := range s.lost {
+		if _, again := s.sessions[s.shardOf(g)].leases[g]; !again {
+			lost = append(lost, g)
+		}
+	}
+	s.lost = nil
 	s.mu.Unlock()
 	if err != nil {
 		err = fmt.Errorf("renew leases: %w", err)

@@ -1,0 +1,133 @@
+package fleet_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"tiptoe/internal/crawl"
+	"tiptoe/internal/ledger"
+)
+
+func Test_a_fleet_whose_board_loses_every_tenth_call_ends_a_crawl_whole(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		var procs []*process
+		for _, name := range []string{"a", "b", "c"} {
+			procs = append(procs, f.start(name))
+		}
+		r, end := procs[0].crawl(f.spec(30, 20))
+		for _, p := range procs {
+			p.flaky.Store(true)
+		}
+		sum := end()
+		if sum.Status != ledger.Completed || sum.Counters.Processed != 600 || sum.Remaining != 0 {
+			f.Errorf("it ended as %+v", sum)
+		}
+		f.all(600, 600/10)
+		time.Sleep(ttl)
+		if n, _, err := procs[0].member.Pending(context.Background(), 1); err == nil && n != 0 {
+			f.Errorf("%d URLs of crawl %d wait", n, r.ID)
+		}
+	})
+}
+
+func Test_a_page_budget_is_used_to_the_last_page_and_no_further(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		inVirtualTime(t, func(f *fixture) {
+			a, b, _ := f.start("a"), f.start("b"), f.start("c")
+			spec := f.spec(30, 50)
+			spec.MaxURLs = 200
+			r, end := a.crawl(spec)
+			time.Sleep(4 * time.Second)
+			if b.cut.Store(dies); dies && len(b.hosts()) == 0 {
+				f.Fatal("b has nothing to die with")
+			}
+			begun := time.Now()
+			sum := end()
+			least := int64(200)
+			if dies { // what it had in hand, and its portion, stay spent
+				least = 150
+			}
+			if n := sum.Counters.Processed; n > 200 || n < least || sum.Status != ledger.Partial {
+				f.Errorf("crawl %d: %d of 200 pages, %s: %s", r.ID, n, sum.Status, sum.Reason)
+			}
+			if took := time.Since(begun); took > 3*ttl || !dies && took > 15*time.Second {
+				f.Errorf("it took %s to its end", took)
+			}
+			if pages, again, bad := f.web.seen(); len(bad) > 0 || pages+again > 200 || !dies && pages != 200 {
+				f.Errorf("%d pages were asked for, %d again; %v", pages, again, bad)
+			}
+		})
+	}
+}
+
+func Test_a_crawl_that_is_paused_and_resumed_has_what_is_left_of_its_budget(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, _ := f.start("a"), f.start("b")
+		spec := f.spec(10, 50)
+		spec.MaxURLs = 100
+		r, end := a.crawl(spec)
+		time.Sleep(6 * time.Second)
+		r.StopAs(ledger.Paused, "a person paused it")
+		if sum := end(); sum.Status != ledger.Paused || sum.Counters.Processed < 10 || sum.Counters.Processed > 90 {
+			f.Fatalf("paused: %+v", sum)
+		}
+		row, err := f.books.Crawl(f.Context(), r.ID)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if r, err = a.engine.Resume(f.Context(), row, nil, crawl.Hooks{}); err != nil {
+			f.Fatal(err)
+		}
+		if sum := a.supervise(r)(); sum.Status != ledger.Partial || sum.Counters.Processed != 100 {
+			f.Errorf("it ended as %+v", sum)
+		}
+		f.all(100, 0)
+	})
+}
+
+func Test_a_supervisor_that_wakes_in_the_middle_of_an_end_leaves_it_to_the_one_that_took_over(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		spec := f.spec(10, 40)
+		first, end := a.crawl(spec)
+		time.Sleep(5 * time.Second)
+		// It stops the crawl, and is cut off before it can say so.
+		a.cut.Store(true)
+		first.Stop("a person stopped it")
+		time.Sleep(ttl + 5*time.Second)
+		row, err := f.books.Crawl(f.Context(), first.ID)
+		if err != nil {
+			f.Fatal(err)
+		}
+		second, err := b.engine.Resume(f.Context(), row, nil, crawl.Hooks{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		over := b.supervise(second)
+		a.cut.Store(false)
+		time.Sleep(time.Second)
+		first.Yield()
+		if sum := end(); sum.Status != ledger.Running {
+			f.Errorf("the one that yields ends it as %+v", sum)
+		}
+		if sum := over(); sum.Status != ledger.Completed || sum.Counters.Processed != 400 {
+			f.Errorf("it ended as %+v", sum)
+		}
+		f.all(400, 20)
+	})
+}
+
+func Test_what_was_gathered_before_the_seeds_were_queued_ends_nothing(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a := f.start("a")
+		r, err := a.engine.Start(f.Context(), f.spec(3, 5), crawl.Hooks{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		r.SetShared(&crawl.Shared{At: time.Now(), Settled: true}) // two turns between the board and the seeds
+		if sum := a.supervise(r)(); sum.Counters.Processed != 15 {
+			f.Errorf("it ended as %+v", sum)
+		}
+	})
+}

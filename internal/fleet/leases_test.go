@@ -1,0 +1,149 @@
+package fleet_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tiptoe/internal/ledger"
+)
+
+func names(p *process) (list []string) {
+	workers, _ := p.manager.Workers()
+	for _, w := range workers {
+		list = append(list, w.ID)
+	}
+	return list
+}
+
+func Test_heartbeats_keep_a_worker_in_the_list_and_silence_or_a_stop_takes_it_out(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b, c := f.start("a"), f.start("b"), f.start("c")
+		time.Sleep(5 * time.Second)
+		if got := names(a); !slices.Equal(got, []string{"a", "b", "c"}) {
+			f.Fatalf("the list is %v", got)
+		}
+		numbers := map[uint16]bool{a.manager.Bits(): true, b.manager.Bits(): true, c.manager.Bits(): true}
+		if len(numbers) != 3 {
+			f.Errorf("three workers have %d numbers", len(numbers))
+		}
+		c.stop()
+		time.Sleep(ttl/10 + time.Second)
+		if got := names(a); !slices.Equal(got, []string{"a", "b"}) {
+			f.Errorf("a heartbeat after c stopped the list is %v", got)
+		}
+		b.cut.Store(true)
+		time.Sleep(ttl - 2*time.Second)
+		if got := names(a); !slices.Equal(got, []string{"a", "b"}) {
+			f.Errorf("b has not been silent for long, and the list is %v", got)
+		}
+		time.Sleep(4 * time.Second)
+		if got := names(a); !slices.Equal(got, []string{"a"}) {
+			f.Errorf("b has been silent for longer than a lease, and the list is %v", got)
+		}
+	})
+}
+
+func Test_a_worker_that_is_cut_off_stops_a_margin_before_its_leases_expire_and_says_why(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		_, end := a.crawl(f.spec(40, 60))
+		time.Sleep(20 * time.Second)
+		lost := b.hosts()
+		if len(lost) < 5 || b.manager.Waiting() != "" {
+			f.Fatalf("b has %d hosts and waits for %q", len(lost), b.manager.Waiting())
+		}
+		b.cut.Store(true)
+		at := time.Now()
+		time.Sleep(3 * time.Second)
+		if got := b.manager.Waiting(); !strings.Contains(got, "the fleet's store does not answer") {
+			f.Errorf("b says that it waits for %q", got)
+		}
+		time.Sleep(ttl - ttl/6 - 3*time.Second)
+		for host := range lost {
+			if h := f.web.lastBy(host); h.by != "b" || h.at.Before(at) {
+				f.Errorf("%s: %s asked last, %s after b was cut off; it was b's to the margin", host, h.by, h.at.Sub(at))
+			}
+		}
+		time.Sleep(ttl/6 + 3*time.Second)
+		taken := 0
+		for host := range lost {
+			switch h := f.web.lastBy(host); {
+			case h.by == "b" && h.at.After(at.Add(ttl-ttl/6)):
+				f.Errorf("%s: b asks %s after it was cut off", host, h.at.Sub(at))
+			case h.by == "a":
+				taken++
+			}
+		}
+		if taken != len(lost) {
+			f.Errorf("a has taken %d of %d hosts over", taken, len(lost))
+		}
+		b.cut.Store(false)
+		time.Sleep(2 * time.Second)
+		if got := b.manager.Waiting(); got != "" {
+			f.Errorf("the store is back, and b waits for %q", got)
+		}
+		if sum := end(); sum.Status != ledger.Completed || sum.Counters.Processed != 40*60 {
+			f.Errorf("it ended as %+v", sum)
+		}
+		f.all(40*60, len(lost)*2)
+	})
+}
+
+func Test_a_worker_that_is_told_to_stop_hands_its_hosts_back_at_once_and_repeats_nothing(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		_, end := a.crawl(f.spec(30, 30))
+		time.Sleep(15 * time.Second)
+		had := len(b.hosts())
+		if had < 5 {
+			f.Fatalf("b has %d hosts", had)
+		}
+		b.stop()
+		time.Sleep(4 * time.Second) // far from ttl
+		if got := len(a.hosts()); got != 30 {
+			f.Errorf("b had %d hosts and has stopped; a has %d of 30", had, got)
+		}
+		if sum := end(); sum.Status != ledger.Completed {
+			f.Errorf("it ended as %s: %s", sum.Status, sum.Reason)
+		}
+		f.all(30*30, 0)
+	})
+}
+
+func Test_a_fourth_worker_takes_its_share_of_the_hosts_and_no_other_moves(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		const hosts = 200
+		a, b, c := f.start("a"), f.start("b"), f.start("c")
+		r, end := a.crawl(f.spec(hosts, 1000))
+		defer func() { r.Yield(); end() }()
+		time.Sleep(20 * time.Second)
+		before := map[string]*process{}
+		for _, p := range []*process{a, b, c} {
+			for h := range p.hosts() {
+				before[h] = p
+			}
+		}
+		d := f.start("d")
+		time.Sleep(30 * time.Second)
+		if most, got := hosts*12/10/4, len(d.hosts()); len(before) != hosts || got > most || got < hosts/8 {
+			f.Errorf("d has %d of %d hosts, at most %d are its share", got, len(before), most)
+		}
+		for h, p := range before {
+			if !p.hosts()[h] && !d.hosts()[h] {
+				f.Errorf("%s left %s and went elsewhere", h, p.name)
+			}
+		}
+		d.stop()
+		time.Sleep(10 * time.Second)
+		for h, p := range before {
+			if !p.hosts()[h] {
+				f.Errorf("%s did not come back to %s", h, p.name)
+			}
+		}
+		if _, again, bad := f.web.seen(); again > 0 || len(bad) > 0 {
+			f.Errorf("%d pages were asked for again; %v", again, bad)
+		}
+	})
+}
