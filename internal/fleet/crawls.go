@@ -311,7 +311,14 @@ func (m *Manager) gather(ctx context.Context, s *supervision) error {
 			sh.Classes[i] += r.Classes[i]
 		}
 	}
-	sh.Settled = stable && s.last != nil && s.last.Pending == pending && s.last.Counters == sh.Counters
+	// A parked host that changes hands is reported by two for a while, so that
+	// others' URLs seem to be parked: until everybody must have said it anew.
+	patience := reportsLast * m.cfg.Turn
+	same := stable && s.last != nil && s.last.Pending == pending && s.last.Counters == sh.Counters && s.last.Parked == sh.Parked
+	if !same || at.Sub(s.last.At) > patience {
+		s.same = at
+	}
+	sh.Settled = same && (sh.Parked == 0 || at.Sub(s.same) >= patience)
 	if err := m.recount(ctx, s, sh, silent); err != nil {
 		return err
 	}

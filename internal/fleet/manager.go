@@ -85,6 +85,7 @@ type supervision struct {
 	heard   map[string]heard // by worker
 	counted bool             // what it has used of its budget is on the board
 	quiet   time.Time        // since when the budget is used up and nothing moves
+	same    time.Time        // since when all reports add up to the same
 }
 
 // heard is when a worker's report last said something new.
