@@ -295,7 +295,14 @@ func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 			sh.Classes[i] += r.Classes[i]
 		}
 	}
-	sh.Settled = stable && s.last != nil && s.last.Pending == pending && s.last.Counters == sh.Counters
+	// A parked host that changes hands is reported by two for a while, so that
+	// others' URLs seem to be parked: until everybody must have said it anew.
+	patience := reportsLast * m.cfg.Turn
+	same := stable && s.last != nil && s.last.Pending == pending && s.last.Counters == sh.Counters && s.last.Parked == sh.Parked
+	if !same || at.Sub(s.last.At) > patience {
+		s.same = at
+	}
+	sh.Settled = same && (sh.Parked == 0 || at.Sub(s.same) >= patience)
 	m.mu.Lock()
 	s.last = sh
 	if limit := s.run.Spec.Concurrency; limit > 0 && !s.state.Held && s.slots.divide(limit, reports, func(w string) time.Duration { return at.Sub(s.heard[w].at) }, m.cfg.TTL, at) {

@@ -96,6 +96,7 @@ type supervision struct {
 	slots division         // of its requests in flight, if they are bounded
 
 	counted time.Time // when it was last asked what is to do
+	same    time.Time // since when all reports add up to the same
 
 	pictures map[string]crawl.Picture // of the others, by worker
 }

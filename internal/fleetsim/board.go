@@ -194,7 +194,12 @@ func (m *Member) Announce(_ context.Context, c frontier.Announced) error {
 
 // Withdraw implements frontier.Board.
 func (m *Member) Withdraw(_ context.Context, crawl int64) error {
-	return m.call("withdraw", func() { m.s.announce(frontier.Announced{ID: crawl}, true); delete(m.s.crawls, crawl) })
+	return m.call("withdraw", func() {
+		m.s.announce(frontier.Announced{ID: crawl}, true)
+		delete(m.s.crawls, crawl)
+		delete(m.s.spent, crawl)
+		maps.DeleteFunc(m.s.reports, func(k reportKey, _ expiring[frontier.Report]) bool { return k.crawl == crawl })
+	})
 }
 
 func (s *shared) announce(c frontier.Announced, off bool) {

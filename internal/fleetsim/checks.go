@@ -171,14 +171,14 @@ func (s *sim) ended(group string, expired bool) {
 	}
 }
 
-// knows reports whether the clocks that are stored with a group hold a block, as
-// far as the clocks of two machines can be compared.
+// knows reports whether the clocks that are stored with a group hold a block:
+// what is written leans to the later side.
 func (s *shared) knows(group string, until time.Time) bool {
 	var st politeness.State
 	if err := json.Unmarshal(s.notes[[2]string{group, frontier.NoClocksNote(group).Name}], &st); err != nil {
 		return false // there is none
 	}
-	return st.BlockedUntil.Sub(until).Abs() < time.Second
+	return !st.BlockedUntil.Before(until)
 }
 
 // stuck says what is left when nothing moves.

@@ -22,7 +22,7 @@ func (s *sim) office() error {
 		}
 	}
 	b := s.boss
-	if b != nil && !b.dead && (!s.now.Before(b.frozenUntil) || s.now.Sub(b.frozenAt) < bossSilent) {
+	if b != nil && (!b.dead && !s.now.Before(b.frozenUntil) || s.now.Sub(b.frozenAt) < bossSilent) {
 		return nil
 	}
 	var able []*worker

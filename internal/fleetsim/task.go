@@ -146,7 +146,7 @@ func (w *worker) answer(c *call, err error) {
 
 // kill ends everything that the worker does, wherever it waits.
 func (w *worker) kill() {
-	w.dead = true
+	w.dead, w.frozenAt = true, w.s.now
 	if w.crawl != nil {
 		w.crawl.Yield() // out of Supervise, not out of Ended
 	}
