@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -150,14 +149,11 @@ func (s *Store) Heartbeat(ctx context.Context, w frontier.Worker, ttl time.Durat
 	}
 	live := make([]frontier.Worker, len(list)-2)
 	for i, one := range list[2:] {
-		ms, text, _ := strings.Cut(one, " ")
-		silent, err := strconv.ParseInt(ms, 10, 64)
-		if err == nil {
-			err = json.Unmarshal([]byte(text), &live[i])
-		}
+		w, silent, err := workerOf(one)
 		if err != nil {
 			return roll, s.strange("heartbeat", err)
 		}
+		live[i] = w
 		live[i].Silent = time.Duration(silent) * time.Millisecond
 	}
 	slices.SortFunc(live, func(a, b frontier.Worker) int { return cmp.Compare(a.ID, b.ID) })

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -94,13 +95,29 @@ func (s *Store) Live(ctx context.Context) ([]frontier.Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", s.explain(err))
 	}
-	var texts []string
+	var live []frontier.Worker
 	for _, m := range list {
-		if text, err := m.ToString(); err == nil { // nil: it has just left
-			texts = append(texts, text)
+		text, err := m.ToString()
+		if err != nil {
+			continue // nil: it has just left
 		}
+		w, beat, err := workerOf(text)
+		if err != nil {
+			return nil, s.strange("board", err)
+		}
+		w.Silent = time.Duration(max(now-beat, 0)) * time.Millisecond
+		live = append(live, w)
 	}
-	return decodeAll[frontier.Worker](s, texts)
+	return live, nil
+}
+
+// workerOf reads an entry of the list of workers: a number, then the worker.
+func workerOf(text string) (w frontier.Worker, number int64, err error) {
+	first, rest, _ := strings.Cut(text, " ")
+	if number, err = strconv.ParseInt(first, 10, 64); err == nil {
+		err = json.Unmarshal([]byte(rest), &w)
+	}
+	return w, number, err
 }
 
 // now is Redis' clock in milliseconds, by which leases expire.
