@@ -36,7 +36,7 @@ func Test_workers_that_are_killed_and_frozen_lose_no_page_and_break_no_pace(t *t
 		select {
 		case <-wake:
 			frozen.signal(syscall.SIGCONT)
-			wake = nil
+			blows.down[frozen.name()], wake = false, nil
 		case <-every.C:
 			if n == kills {
 				continue
