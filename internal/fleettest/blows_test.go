@@ -2,6 +2,7 @@ package fleettest
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +24,7 @@ type blows struct {
 	mu      sync.Mutex
 	waiting map[string]waiting // hosts that nobody has asked since
 	down    map[string]bool    // workers that were killed, or are frozen
-	taken   int
-	worst   time.Duration
+	taken   []time.Duration
 	stop    chan struct{}
 	done    sync.WaitGroup
 }
@@ -120,8 +120,7 @@ func (b *blows) look() {
 		switch {
 		case !waits:
 		case h.Requests > w.requests:
-			b.taken++
-			b.worst = max(b.worst, now.Sub(w.since))
+			b.taken = append(b.taken, now.Sub(w.since))
 			delete(b.waiting, h.Host)
 		case h.Pages == b.pages: // all of it was served, and perhaps not written down
 			delete(b.waiting, h.Host)
@@ -129,8 +128,9 @@ func (b *blows) look() {
 	}
 }
 
-// end demands that somebody has asked every host again.
-func (b *blows) end() (taken int, worst time.Duration) {
+// end demands that somebody has asked every host again, and says after which
+// times, in ascending order.
+func (b *blows) end() (taken []time.Duration) {
 	b.f.t.Helper()
 	close(b.stop)
 	b.done.Wait()
@@ -138,5 +138,6 @@ func (b *blows) end() (taken int, worst time.Duration) {
 	for host := range b.waiting {
 		b.f.t.Errorf("%s was not asked any more", host)
 	}
-	return b.taken, b.worst
+	slices.Sort(b.taken)
+	return b.taken
 }
