@@ -51,11 +51,13 @@
 // What each failure does:
 //
 //	a worker dies      its leases expire after at most TTL; what it had in
-//	                   flight is fetched again by the next owner
+//	                   flight is fetched again by the next owner; what it had
+//	                   taken from a page budget stays spent
 //	a worker freezes   the same, and what it does when it wakes is refused
 //	the store is away  nothing is renewed, so within TTL nobody fetches
 //	                   anything; commits wait; all goes on when it is back
 //	the ledger is away commits wait, workers run out of hands, nothing is lost
+//	one is slow        the same by degrees; Waiting says so after some seconds
 //	a supervisor dies  workers go on with what was announced; whoever takes
 //	                   the job up again supervises from there, and leaves the
 //	                   crawl first if it had joined it

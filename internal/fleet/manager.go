@@ -390,7 +390,9 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool, err error) {
 	if err != nil || !on {
 		return false, err
 	}
-	row, err := m.cfg.Ledger.Crawl(ctx, id)
+	soon, cancel := context.WithTimeout(ctx, m.cfg.TTL/6) // leases must be renewed meanwhile
+	defer cancel()
+	row, err := m.cfg.Ledger.Crawl(soon, id)
 	if errors.Is(err, ledger.ErrNoCrawl) {
 		m.log.Warn("work of a crawl that the ledger does not know is left alone", "crawl", id, "error", err)
 		return false, nil

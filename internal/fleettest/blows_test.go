@@ -2,8 +2,11 @@ package fleettest
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 	"time"
+
+	"tiptoe/internal/frontier"
 )
 
 // blows watches what becomes of the hosts of workers that are killed or frozen.
@@ -20,8 +23,8 @@ type blows struct {
 
 	mu      sync.Mutex
 	waiting map[string]waiting // hosts that nobody has asked since
-	taken   int
-	worst   time.Duration
+	down    map[string]bool    // workers that were killed, or are frozen
+	taken   []time.Duration
 	stop    chan struct{}
 	done    sync.WaitGroup
 }
@@ -40,7 +43,7 @@ const (
 )
 
 func (f *fleet) watchBlows(pages int) *blows {
-	b := &blows{f: f, pages: int64(pages), waiting: map[string]waiting{}, stop: make(chan struct{})}
+	b := &blows{f: f, pages: int64(pages), waiting: map[string]waiting{}, down: map[string]bool{}, stop: make(chan struct{})}
 	b.done.Go(func() {
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
@@ -58,37 +61,48 @@ func (f *fleet) watchBlows(pages int) *blows {
 
 var workerLine = regexp.MustCompile(`worker started worker=(\S+)`)
 
+// name is what a worker calls itself.
+func (p *process) name() string {
+	if m := workerLine.FindStringSubmatch(p.out.String()); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // hit kills or freezes a worker and begins to wait for the next owners of its
-// hosts. A host that has no owner at that moment has lost, with this worker, the
-// one that may have been about to take it: its time begins anew.
+// hosts. For a host that still waits for one, and that this worker was to take,
+// the time begins anew.
 func (b *blows) hit(w *process, how func()) {
-	f := b.f
+	f, name := b.f, w.name()
 	f.t.Helper()
-	name := workerLine.FindStringSubmatch(w.out.String())
-	if name == nil {
-		f.t.Fatal("a worker does not say its name")
+	var living []string
+	for _, l := range f.list() {
+		if !b.down[l.ID] {
+			living = append(living, l.ID)
+		}
 	}
 	owners := f.owners()
 	how()
+	b.down[name] = true
 	at := time.Now()
 	var begun, repeated int64
 	var hosts []string
 	b.mu.Lock()
 	for _, h := range f.farm.Books().Hosts {
-		owner, owned := owners[h.Host]
+		owner := owners[h.Host]
 		_, waits := b.waiting[h.Host]
-		if owner == name[1] {
+		if owner == name {
 			hosts = append(hosts, h.Host)
 			begun += h.Requests - h.Robots
 			repeated += h.Duplicates
 		}
-		if h.Pages < b.pages && (owner == name[1] || waits && !owned) {
+		if h.Pages < b.pages && (owner == name || waits && frontier.Prefers(name, living, frontier.DomainOfGroup(h.Host))) {
 			b.waiting[h.Host] = waiting{at, h.Requests}
 		}
 	}
 	b.mu.Unlock()
 	if len(hosts) == 0 {
-		f.t.Errorf("worker %s held no host; this proves nothing", name[1])
+		f.t.Errorf("worker %s held no host; this proves nothing", name)
 	}
 	time.Sleep(settle)
 	rows := number(f, "SELECT count(*) FROM pages WHERE kind = 'page' AND outcome = 'ok' AND host = ANY($1)", hosts)
@@ -106,8 +120,7 @@ func (b *blows) look() {
 		switch {
 		case !waits:
 		case h.Requests > w.requests:
-			b.taken++
-			b.worst = max(b.worst, now.Sub(w.since))
+			b.taken = append(b.taken, now.Sub(w.since))
 			delete(b.waiting, h.Host)
 		case h.Pages == b.pages: // all of it was served, and perhaps not written down
 			delete(b.waiting, h.Host)
@@ -115,8 +128,9 @@ func (b *blows) look() {
 	}
 }
 
-// end demands that somebody has asked every host again.
-func (b *blows) end() (taken int, worst time.Duration) {
+// end demands that somebody has asked every host again, and says after which
+// times, in ascending order.
+func (b *blows) end() (taken []time.Duration) {
 	b.f.t.Helper()
 	close(b.stop)
 	b.done.Wait()
@@ -124,5 +138,6 @@ func (b *blows) end() (taken int, worst time.Duration) {
 	for host := range b.waiting {
 		b.f.t.Errorf("%s was not asked any more", host)
 	}
-	return b.taken, b.worst
+	slices.Sort(b.taken)
+	return b.taken
 }

@@ -36,7 +36,7 @@ func Test_workers_that_are_killed_and_frozen_lose_no_page_and_break_no_pace(t *t
 		select {
 		case <-wake:
 			frozen.signal(syscall.SIGCONT)
-			wake = nil
+			blows.down[frozen.name()], wake = false, nil
 		case <-every.C:
 			if n == kills {
 				continue
@@ -54,11 +54,15 @@ func Test_workers_that_are_killed_and_frozen_lose_no_page_and_break_no_pace(t *t
 		t.Fatal("the crawl ended before the last kill; this proves too little")
 	}
 	j = f.ended(s, j.ID, 10*time.Minute)
-	taken, worst := blows.end()
+	taken := blows.end()
+	if len(taken) < kills {
+		t.Fatalf("%d hosts were taken over after %d kills; this proves too little", len(taken), kills)
+	}
+	half, worst := taken[len(taken)/2], taken[len(taken)-1]
 	b := f.farm.Books()
 	smallest := f.gaps()
-	t.Logf("%s: %d pages of %d hosts, %d kills and a freeze; %d served twice (%d were in hand), smallest gap %s in the ledger and %.1f ms at the farm, at most %d in flight; %d times a host was taken over, within %s",
-		j.Status, b.Pages, hosts, kills, b.Duplicates, blows.inHand, smallest, *b.MinGapMS, b.MaxInFlight, taken, worst.Round(time.Millisecond))
+	t.Logf("%s: %d pages of %d hosts, %d kills and a freeze; %d served twice (%d were in hand), smallest gap %s in the ledger and %.1f ms at the farm, at most %d in flight; %d times a host was taken over, half of them within %s, all within %s",
+		j.Status, b.Pages, hosts, kills, b.Duplicates, blows.inHand, smallest, *b.MinGapMS, b.MaxInFlight, len(taken), half.Round(time.Millisecond), worst.Round(time.Millisecond))
 	if j.Status != "completed" {
 		t.Errorf("the job ended as %s", j.Status)
 	}
@@ -70,12 +74,10 @@ func Test_workers_that_are_killed_and_frozen_lose_no_page_and_break_no_pace(t *t
 	if b.Duplicates > blows.inHand {
 		t.Errorf("%d pages were served twice, %d were in hand at the kills and the freeze", b.Duplicates, blows.inHand)
 	}
-	if taken < kills {
-		t.Errorf("%d hosts were taken over after %d kills; this proves too little", taken, kills)
-	}
 	// A heartbeat is a third of a lease, a turn half a second; the host's own
-	// pace comes on top, and what this machine was late.
-	if most := leaseTTL + leaseTTL/3 + 500*time.Millisecond + pace + time.Duration(f.pulse.worst.Load()); worst > most {
+	// pace comes on top, and what this machine was late, for the turn and for
+	// the request.
+	if most := leaseTTL + leaseTTL/3 + 500*time.Millisecond + pace + 2*time.Duration(f.pulse.worst.Load()); worst > most {
 		t.Errorf("a host of a lost worker was asked again after %s, more than %s", worst, most)
 	}
 	f.arrivals(pace)

@@ -346,9 +346,10 @@ func (f *fleet) inFlight(limit int) {
 	if b := f.farm.Books(); b.MaxInFlight > limit {
 		f.t.Errorf("%d requests in flight at one host, the cap is %d", b.MaxInFlight, limit)
 	}
-	over := number(f, `SELECT count(*) FROM requests a WHERE started_us IS NOT NULL AND (SELECT count(*) FROM requests b
-		WHERE b.pace_group = a.pace_group AND b.started_us <= a.started_us AND b.ended_us > a.started_us AND b.ended_us - b.started_us < $2) > $1`,
-		int64(limit), (leaseTTL / 2).Microseconds())
+	over := number(f, `WITH r AS (SELECT pace_group, started_us, ended_us FROM requests WHERE ended_us - started_us < $2),
+		e AS (SELECT pace_group, started_us AS at, 1 AS step FROM r UNION ALL SELECT pace_group, ended_us, -1 FROM r)
+		SELECT count(*) FROM (SELECT step, sum(step) OVER (PARTITION BY pace_group ORDER BY at, step ROWS UNBOUNDED PRECEDING) AS n FROM e) s
+		WHERE step = 1 AND n > $1`, int64(limit), (leaseTTL / 2).Microseconds())
 	if over > 0 {
 		f.t.Errorf("%d requests began above the cap of %d", over, limit)
 	}

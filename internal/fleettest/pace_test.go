@@ -150,8 +150,7 @@ func (f *fleet) killOwner() {
 	f.t.Helper()
 	owners := f.owners()
 	for _, w := range f.workers {
-		name := workerLine.FindStringSubmatch(w.out.String())
-		if name != nil && slices.Contains(slices.Collect(maps.Values(owners)), name[1]) {
+		if slices.Contains(slices.Collect(maps.Values(owners)), w.name()) {
 			w.kill()
 			return
 		}
