@@ -80,15 +80,21 @@ func (r *Run) Leave(ctx context.Context, cut bool) error {
 	defer grace.Stop()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for r.fc.InHand() {
-		select {
-		case <-r.poke:
-		case <-tick.C:
-		case <-grace.C:
-			r.cancel()
-		case <-ctx.Done():
-			return ctx.Err()
+	done := func() error {
+		for r.fc.InHand() {
+			select {
+			case <-r.poke:
+			case <-tick.C:
+			case <-grace.C:
+				r.cancel()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
+		return nil
+	}
+	if err := done(); err != nil {
+		return err
 	}
 	if err := e.writeParked(ctx, r); err != nil {
 		return err
@@ -99,6 +105,9 @@ func (r *Run) Leave(ctx context.Context, cut bool) error {
 	}
 	e.sched.Close(r.fc, now)
 	r.cancel()
+	if err := done(); err != nil { // the last hop of a robots.txt, which a pause does not stop
+		return err
+	}
 	e.mu.Lock()
 	delete(e.runs, r.fc.ID)
 	e.mu.Unlock()

@@ -62,6 +62,6 @@
 // while a crawl is opened, and a freeze between the last look at the lease and
 // the write of the request, which no lease can exclude. The timers of a frozen
 // worker run on, but what they lead to happens when it wakes. An end that is
-// said twice in the same words, by one whose reply was lost or who was frozen
-// while it said so, counts as one.
+// said twice in the same words, because a reply was lost, counts as one; one that
+// a worker says whose crawl another has taken up counts when it is read.
 package fleetsim

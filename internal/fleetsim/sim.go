@@ -125,7 +125,7 @@ func Run(c Config) (*Result, error) {
 		}
 	}
 	s.checks = newChecks()
-	defer s.end()
+	defer s.stop()
 	for i := range s.workers {
 		w := s.newWorker(i)
 		s.at(s.now.Add(time.Duration(s.rnd.IntN(800))*time.Millisecond), w, w.turn)
@@ -236,8 +236,8 @@ func (s *sim) chaos() error {
 	return nil
 }
 
-// end stops the goroutines that wait in a call.
-func (s *sim) end() {
+// stop ends all that still goes on.
+func (s *sim) stop() {
 	for _, w := range s.workers {
 		if w.dead {
 			continue

@@ -45,6 +45,7 @@ type Crawl struct {
 	// ---
 
 	paused  atomic.Bool
+	closed  atomic.Bool  // it has ended: what is not on the wire stays off it
 	pending atomic.Int64 // added and not acknowledged
 	taken   atomic.Int64 // handed out and not yet committed
 	permits atomic.Int64 // granted and not released, robots fetches included

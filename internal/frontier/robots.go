@@ -192,6 +192,9 @@ func (s *Scheduler) RobotsHop(t RobotsTask, now time.Time) {
 	if sh.leases != nil && t.Owner == t.Group && !sh.ours(t.Group) {
 		return // lost: whoever has it now asks by itself
 	}
+	if t.Crawl.closed.Load() {
+		return // another crawl asks anew
+	}
 	g := sh.group(t.Group)
 	g.tasks = append(g.tasks, t)
 	sh.file(g, now)

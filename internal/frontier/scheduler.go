@@ -175,6 +175,7 @@ func (s *Scheduler) Unspend(c *Crawl, now time.Time) {
 // Close forgets a crawl that has nothing in flight; the store keeps its part.
 func (s *Scheduler) Close(c *Crawl, now time.Time) {
 	c.paused.Store(true)
+	c.closed.Store(true)
 	s.mu.Lock()
 	delete(s.crawls, c.ID)
 	s.mu.Unlock()
@@ -228,7 +229,7 @@ func (s *Scheduler) Confirm(p *Permit, now time.Time) bool {
 	sh := s.shardOf(p.Group)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return !p.released && !p.g.detached && p.g.state != parked && !p.g.clocks.BlockedUntil.After(now) && sh.held(p.g)
+	return !p.released && !p.Crawl.closed.Load() && !p.g.detached && p.g.state != parked && !p.g.clocks.BlockedUntil.After(now) && sh.held(p.g)
 }
 
 // OnWire notes when the permit's request was written: from there the next gap
