@@ -115,7 +115,7 @@ func (s *sim) wrote(w *worker, b *ledger.Batch) {
 		p := &b.Pages[i]
 		ses := s.store.sessions[s.store.holders[p.Host].session]
 		if _, again := s.books.pages[p.FP]; !again && p.Tries > 0 && (ses == nil || ses.m != w.member) {
-			s.res.Late++
+			s.late = append(s.late, p.URL)
 		}
 	}
 	for i := range b.Crawls {
@@ -141,6 +141,17 @@ func (s *sim) end(w *worker, c *ledger.Crawl) {
 	s.res.Elapsed = s.now.Sub(s.start)
 }
 
+// excused counts the pages that one wrote who had lost their host, and that
+// nobody has fetched since.
+func (s *sim) excused() (n int64) {
+	for _, url := range s.late {
+		if !s.done[url] {
+			n++
+		}
+	}
+	return n
+}
+
 // mayEnd holds an end against the books.
 func (s *sim) mayEnd(c *ledger.Crawl) error {
 	if !s.over.IsZero() {
@@ -153,8 +164,8 @@ func (s *sim) mayEnd(c *ledger.Crawl) error {
 			}
 		}
 	}
-	if counts, _ := s.books.PageCounts(context.Background(), c.ID); s.c.Cap > 0 && processed(counts) > s.c.Cap+int64(s.res.Late) {
-		return fmt.Errorf("%d pages of %d, and %d late", processed(counts), s.c.Cap, s.res.Late)
+	if counts, _ := s.books.PageCounts(context.Background(), c.ID); s.c.Cap > 0 && processed(counts) > s.c.Cap+s.excused() {
+		return fmt.Errorf("%d pages of %d, and %d late", processed(counts), s.c.Cap, s.excused())
 	}
 	if c.Status != ledger.Completed {
 		if s.c.Cap == 0 && s.c.Stop == 0 {
