@@ -131,34 +131,3 @@ func Test_what_was_gathered_before_the_seeds_were_queued_ends_nothing(t *testing
 		}
 	})
 }
-
-func Test_a_worker_that_was_not_heard_of_for_a_lease_forfeits_its_pages(t *testing.T) {
-	inVirtualTime(t, func(f *fixture) {
-		a, b := f.start("a"), f.start("b")
-		spec := f.spec(6, 100)
-		spec.MaxURLs, spec.DelayMin, spec.DelayMax = 200, 5*time.Second, 5*time.Second
-		r, end := a.crawl(spec)
-		defer func() { r.Yield(); end() }()
-		time.Sleep(8 * time.Second)
-		if len(b.hosts()) == 0 {
-			f.Fatal("b has no hosts, and no pages")
-		}
-		spent := func() int64 {
-			_, n, err := a.member.Spend(f.Context(), r.ID, "a", 0)
-			if err != nil {
-				f.Fatal(err)
-			}
-			return n
-		}
-		b.cut.Store(true)
-		time.Sleep(ttl + time.Second)
-		before := spent()
-		b.cut.Store(false)
-		for range 30 { // what it gave back now could have been recounted before
-			time.Sleep(100 * time.Millisecond)
-			if n := spent(); n < before {
-				f.Fatalf("%d pages were spent, and %d when b is back", before, n)
-			}
-		}
-	})
-}

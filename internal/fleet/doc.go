@@ -43,10 +43,9 @@
 // crawl is on, so one of the two sees the other.
 //
 // Page budgets. A counter on the board; workers take pages in small portions.
-// Pages whose fate is not known (a reply was lost, a worker died with them) are
-// gone until the supervisor recounts them from the ledger's rows, when nobody
-// can have any left: a worker that has not been heard of for a lease forfeits
-// its own. So the limit is never passed, and nearly always reached.
+// Pages whose fate is not known (a reply was lost, a worker died with them) stay
+// spent, for they may have been asked for: the limit is never passed, and the
+// crawl ends so many pages short of it.
 //
 // What each failure does:
 //
