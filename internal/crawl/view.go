@@ -121,7 +121,7 @@ type EngineView struct {
 
 // WaitingFor counts the hosts that wait for one thing, and their URLs.
 type WaitingFor struct {
-	Reason      string // pace, block, robots, robots_slots, share, retry, concurrency, parked
+	Reason      string // pace, block, robots, robots_slots, share, slots, lease, retry, concurrency, parked
 	Hosts, URLs int
 }
 

@@ -9,7 +9,7 @@ import type { Engine, WaitReason } from '../types'
 // The kinds that the scheduler tells apart.
 export const kinds: Record<string, string> = {
   pace: 'their pace: the gap between two requests', block: 'the end of a pause: Retry-After, or failures in a row', retry: 'the next try of a URL that failed',
-  robots: 'their robots.txt', robots_slots: 'a free slot to fetch robots.txt', lease: 'a lease that is safe to act on', share: 'their job’s share of the workers',
+  robots: 'their robots.txt', robots_slots: 'a free slot to fetch robots.txt', lease: 'a lease that is safe to act on', share: 'their job’s share of the workers', slots: 'their job’s own bound on requests in flight',
   concurrency: 'requests in flight to end', parked: 'somebody to release them: they failed too often',
 }
 
