@@ -198,14 +198,14 @@ func TestAHeadWiderThanItsRoomAndALongBodyArriveWhole(t *testing.T) {
 }
 
 func TestCloseWakesDelayedAnswersAndWaits(t *testing.T) {
-	addr, book, _, s := start(t, echo{delay: time.Hour})
+	addr, _, rec, s := start(t, echo{delay: time.Hour})
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	for books.NewRecorder(book).Books().Requests == 0 {
+	for rec.Books().Requests == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	s.Close()
