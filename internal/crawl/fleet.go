@@ -25,6 +25,7 @@ type Fleet interface {
 	Ahead() (by, give time.Duration)                    // how far the store's clock is ahead of ours, and how far off that may be
 	Held(group string) bool                             // a lease is safe to act on right now
 	Supervising(ctx context.Context, crawl int64) error // this process is about to open it: returns when it works for it no more
+	Abandoned(crawl int64)                              // it was to be supervised here, and cannot be opened
 	Opened(r *Run)                                      // a crawl that this process supervises is open
 	Yielded(r *Run)                                     // another process supervises it now; this one stays a worker of it
 	Hold(r *Run, cut bool)                              // nobody may begin a request for it; cut: nor end one

@@ -93,15 +93,31 @@ func (e *Engine) Start(ctx context.Context, spec Spec, hooks Hooks) (*Run, error
 	if row.ID, err = e.cfg.Ledger.CreateCrawl(ctx, &row); err != nil {
 		return nil, fmt.Errorf("create crawl: %w", err)
 	}
-	r, err := e.open(ctx, row, spec, hooks)
+	r, err := e.newRun(ctx, row, spec, hooks)
 	if err != nil {
 		return nil, err
 	}
-	if e.cfg.Fleet != nil {
+	soon, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	err = e.patiently(soon, "open the crawl", func() error { return e.attach(soon, r) })
+	if err == nil && e.cfg.Fleet != nil {
 		e.cfg.Fleet.Opened(r)
 	}
-	return r, e.queueSeeds(ctx, r)
+	if err == nil {
+		err = e.patiently(soon, "queue seeds", func() error { return e.queueSeeds(soon, r) })
+	}
+	if err != nil {
+		e.abandon(r)
+		if e.cfg.Fleet != nil {
+			e.cfg.Fleet.Abandoned(r.ID)
+		}
+		return nil, err
+	}
+	return r, nil
 }
+
+// openWithin is how long a store may be away when a crawl is opened.
+const openWithin = 2 * time.Minute
 
 func (e *Engine) queueSeeds(ctx context.Context, r *Run) error {
 	var b frontier.Batch
@@ -121,7 +137,7 @@ func (e *Engine) queueSeeds(ctx context.Context, r *Run) error {
 }
 
 // Resume opens a crawl that an earlier process left unfinished.
-func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Spec), hooks Hooks) (*Run, error) {
+func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Spec), hooks Hooks) (_ *Run, err error) {
 	var spec Spec
 	if err := json.Unmarshal(row.Spec, &spec); err != nil {
 		return nil, fmt.Errorf("read settings of crawl %d: %w", row.ID, err)
@@ -133,17 +149,27 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 		if err := e.cfg.Fleet.Supervising(ctx, row.ID); err != nil {
 			return nil, err
 		}
+		defer func() {
+			if err != nil {
+				e.cfg.Fleet.Abandoned(row.ID)
+			}
+		}()
 	}
-	counts, err := e.cfg.Ledger.PageCounts(ctx, row.ID)
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	var counts map[outcome.Outcome]int64
+	there := true
+	err = e.patiently(ctx, "look for the crawl", func() (err error) {
+		if counts, err = e.cfg.Ledger.PageCounts(ctx, row.ID); err == nil && e.cfg.Fleet != nil && len(counts) > 0 {
+			there, err = e.inFrontier(ctx, row.ID)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if e.cfg.Fleet != nil && len(counts) > 0 {
-		if there, err := e.inFrontier(ctx, row.ID); err != nil {
-			return nil, err
-		} else if !there {
-			return nil, ErrFrontierGone
-		}
+	if !there {
+		return nil, ErrFrontierGone
 	}
 	// The rows are the truth; of the stored counters only those that no row
 	// holds are kept.
@@ -174,7 +200,14 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	if err := r.findRepeats(ctx); err != nil {
 		return nil, err
 	}
-	if err := e.attach(ctx, r); err != nil {
+	update := func() error { return e.cfg.Ledger.UpdateCrawl(ctx, &row) }
+	if e.cfg.Fleet != nil { // before anybody can join it: workers go by the settings of the row
+		if err := e.patiently(ctx, "write the crawl's settings", update); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.patiently(ctx, "open the crawl", func() error { return e.attach(ctx, r) }); err != nil {
+		e.abandon(r)
 		return nil, err
 	}
 	if e.cfg.Fleet != nil {
@@ -187,11 +220,15 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	// Without a single row it may have been killed before its seeds were
 	// queued; those that were are not queued again.
 	if len(counts) == 0 {
-		if err := e.queueSeeds(ctx, r); err != nil {
+		if err := e.patiently(ctx, "queue seeds", func() error { return e.queueSeeds(ctx, r) }); err != nil {
+			e.abandon(r)
 			return nil, err
 		}
 	}
-	return r, e.cfg.Ledger.UpdateCrawl(ctx, &row)
+	if e.cfg.Fleet == nil {
+		return r, update()
+	}
+	return r, nil
 }
 
 // ErrFrontierGone says that a crawl has pages, but nobody knows what was still
@@ -213,6 +250,7 @@ func (e *Engine) open(ctx context.Context, row ledger.Crawl, spec Spec, hooks Ho
 		return nil, err
 	}
 	if err := e.attach(ctx, r); err != nil {
+		e.abandon(r)
 		return nil, err
 	}
 	return r, nil

@@ -21,7 +21,7 @@ func (m *Manager) enlist(ctx context.Context, id int64) (on bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(list, func(c frontier.Announced) bool { return c.ID == id && !c.Held }) {
+	if slices.ContainsFunc(list, func(c frontier.Announced) bool { return c.ID == id && !c.Held && !m.stale(&c) }) {
 		return true, nil
 	}
 	return false, m.unreport(ctx, id)

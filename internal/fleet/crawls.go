@@ -53,9 +53,8 @@ func (m *Manager) Opened(r *crawl.Run) {
 	// join. Without an answer the next turn announces it.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	at := m.cfg.Now()
 	s := &supervision{run: r, state: c}
-	if err := m.cfg.Board.Announce(ctx, c); err == nil {
+	if at := m.cfg.Now(); m.announce(ctx, s, c, at) == nil {
 		s.state.Changed = at
 	}
 	m.mu.Lock()
@@ -63,6 +62,24 @@ func (m *Manager) Opened(r *crawl.Run) {
 	delete(m.taking, r.ID)
 	m.mu.Unlock()
 	m.poke()
+}
+
+// Abandoned forgets a crawl that this process was about to supervise and cannot.
+// If the board does not answer, the announcement grows stale.
+func (m *Manager) Abandoned(crawl int64) {
+	m.mu.Lock()
+	s := m.supervised[crawl]
+	delete(m.supervised, crawl)
+	delete(m.taking, crawl)
+	m.mu.Unlock()
+	if s == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := m.cfg.Board.Withdraw(ctx, crawl, m.cfg.Worker); err != nil {
+		m.log.Warn("a crawl that could not be opened is still on the board", "crawl", crawl, "error", err)
+	}
 }
 
 // Yielded makes of a crawl that this process supervised one that it has
@@ -129,7 +146,11 @@ func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
 	for {
 		err := m.unreport(ctx, r.ID)
 		if err == nil {
-			err = m.cfg.Board.Withdraw(ctx, r.ID)
+			err = m.cfg.Board.Withdraw(ctx, r.ID, m.cfg.Worker)
+		}
+		if errors.Is(err, frontier.ErrSuperseded) {
+			r.Yield()
+			return nil
 		}
 		if err == nil {
 			return nil
@@ -156,7 +177,12 @@ func (m *Manager) readBoard(ctx context.Context) error {
 	joined := len(m.joined)
 	m.mu.Unlock()
 	for s, c := range announce {
-		if err := m.cfg.Board.Announce(ctx, c); err != nil {
+		err := m.announce(ctx, s, c, now)
+		if errors.Is(err, frontier.ErrSuperseded) { // it was frozen, and somebody else has it or has ended it
+			s.run.Yield()
+			continue
+		}
+		if err != nil {
 			m.mu.Lock()
 			for s := range announce { // those after it were not announced either
 				s.state.Changed = time.Time{}
@@ -186,7 +212,7 @@ func (m *Manager) readBoard(ctx context.Context) error {
 			continue
 		}
 		c, there := on[r.ID]
-		if there && !c.Held && !left {
+		if there && !c.Held && !left && !m.stale(&c) {
 			r.SetSlots(c.Slots[m.cfg.Worker], c.Round)
 			continue
 		}
@@ -196,6 +222,28 @@ func (m *Manager) readBoard(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// announce tells the board of a crawl that this process supervises.
+func (m *Manager) announce(ctx context.Context, s *supervision, c frontier.Announced, now time.Time) error {
+	c.First, c.Anew, c.Changed = s.announced.IsZero(), now.Sub(s.announced) > m.cfg.TTL, m.storesTime(now)
+	err := m.cfg.Board.Announce(ctx, c)
+	if err == nil {
+		s.announced = now
+	}
+	return err
+}
+
+// storesTime is the store's clock, as far as it is known here.
+func (m *Manager) storesTime(now time.Time) time.Time {
+	by, _ := m.clock.look(now)
+	return now.Add(by)
+}
+
+// stale reports that nobody has stood by an announcement for so long that its
+// supervisor must be gone, and with it whoever would stop the crawl in time.
+func (m *Manager) stale(c *frontier.Announced) bool {
+	return m.storesTime(m.cfg.Now()).Sub(c.Changed) > max(2*m.cfg.TTL, leastStale)
 }
 
 // leave ends this worker's part in a crawl and says so.

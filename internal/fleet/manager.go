@@ -46,6 +46,9 @@ const (
 	// countEvery is how often the entries of a crawl are counted that somebody
 	// works for.
 	countEvery = 2 * time.Second
+	// leastStale is how old an announcement may at least be: a server that is
+	// started again, or another one, goes on with a crawl meanwhile.
+	leastStale = 30 * time.Second
 	// lookAnyway is how long the store is trusted to have told all news.
 	lookAnyway = 2 * time.Second
 	// reportsLast is how long a report stands in turns: a worker that misses
@@ -95,8 +98,9 @@ type supervision struct {
 	heard map[string]heard // by worker
 	slots division         // of its requests in flight, if they are bounded
 
-	counted time.Time // when it was last asked what is to do
-	same    time.Time // since when all reports add up to the same
+	announced time.Time // when the board last took what was said of it
+	counted   time.Time // when it was last asked what is to do
+	same      time.Time // since when all reports add up to the same
 
 	pictures map[string]crawl.Picture // of the others, by worker
 }
@@ -354,7 +358,7 @@ func (m *Manager) joinAll(ctx context.Context, ids []frontier.CrawlID) (opened b
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		on := slices.ContainsFunc(board, func(c frontier.Announced) bool { return c.ID == int64(id) && !c.Held })
+		on := slices.ContainsFunc(board, func(c frontier.Announced) bool { return c.ID == int64(id) && !c.Held && !m.stale(&c) })
 		m.mu.Lock()
 		_, have := m.joined[int64(id)]
 		_, mine := m.supervised[int64(id)]
@@ -390,6 +394,11 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool, err error) {
 	if err != nil || !on {
 		return false, err
 	}
+	defer func() {
+		if run == nil { // or its end would wait for us
+			err = errors.Join(err, m.unreport(ctx, id))
+		}
+	}()
 	soon, cancel := context.WithTimeout(ctx, m.cfg.TTL/6) // leases must be renewed meanwhile
 	defer cancel()
 	row, err := m.cfg.Ledger.Crawl(soon, id)
@@ -400,9 +409,8 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if run, err = m.engine.Join(ctx, row); err != nil {
-		m.log.Error("a crawl cannot be joined", "crawl", id, "error", err)
-		return false, nil
+	if run, err = m.engine.Join(soon, row); err != nil {
+		return false, fmt.Errorf("join crawl %d: %w", id, err)
 	}
 	m.log.Info("joined a crawl", "crawl", id, "site", row.Seeds[0])
 	return true, nil

@@ -189,17 +189,32 @@ func (s *shared) pending(crawl frontier.CrawlID) (n int64) {
 
 // Announce implements frontier.Board.
 func (m *Member) Announce(_ context.Context, c frontier.Announced) error {
-	return m.call("announce", func() { m.s.announce(c, c.Held); m.s.crawls[c.ID] = c; m.s.spent[c.ID] = max(m.s.spent[c.ID], c.Used) })
+	var refused error
+	err := m.call("announce", func() {
+		if old, there := m.s.crawls[c.ID]; !c.First && (!there || old.By != c.By) {
+			refused = frontier.ErrSuperseded
+			return
+		}
+		m.s.announce(c, c.Held)
+		m.s.crawls[c.ID], m.s.spent[c.ID] = c, max(m.s.spent[c.ID], c.Used)
+	})
+	return cmp.Or(err, refused)
 }
 
 // Withdraw implements frontier.Board.
-func (m *Member) Withdraw(_ context.Context, crawl int64) error {
-	return m.call("withdraw", func() {
+func (m *Member) Withdraw(_ context.Context, crawl int64, by string) error {
+	var refused error
+	err := m.call("withdraw", func() {
+		if old, there := m.s.crawls[crawl]; there && old.By != by {
+			refused = frontier.ErrSuperseded
+			return
+		}
 		m.s.announce(frontier.Announced{ID: crawl}, true)
 		delete(m.s.crawls, crawl)
 		delete(m.s.spent, crawl)
 		maps.DeleteFunc(m.s.reports, func(k reportKey, _ expiring[frontier.Report]) bool { return k.crawl == crawl })
 	})
+	return cmp.Or(err, refused)
 }
 
 func (s *shared) announce(c frontier.Announced, off bool) {

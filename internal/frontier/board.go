@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -21,9 +22,11 @@ type Board interface {
 	// Announce puts a crawl on the board or changes how it is doing; it stays
 	// until it is withdrawn. Acquire offers no work of a crawl that is held.
 	// When a process announces a crawl that it had not on, whoever holds groups
-	// with work of it hears of them by Renew.
+	// with work of it hears of them by Renew. A crawl is its first announcer's:
+	// what another one says of it is ErrSuperseded, unless it takes it over
+	// (First). So is what is said of a crawl that was withdrawn.
 	Announce(ctx context.Context, c Announced) error
-	Withdraw(ctx context.Context, crawl int64) error
+	Withdraw(ctx context.Context, crawl int64, by string) error
 	Crawls(ctx context.Context) ([]Announced, error)
 
 	// Spend takes up to n pages of a crawl's budget for a worker; fewer, or
@@ -48,7 +51,9 @@ type Announced struct {
 	Held    bool      `json:"held,omitempty"` // no new requests: it is being stopped, or paused
 	Cap     int64     `json:"cap,omitempty"`  // pages over all workers; 0: no cap
 	Used    int64     `json:"used,omitempty"` // pages that had a row when it was opened: no less is spent
-	Changed time.Time `json:"changed"`        // when the supervisor last said so
+	Changed time.Time `json:"changed"`        // when the supervisor last said so, by the store's clock as it knows it
+	First   bool      `json:"-"`              // the supervisor's first word about it
+	Anew    bool      `json:"-"`              // it was silent for so long that workers may have left
 	Cut     bool      `json:"cut,omitempty"`  // what is in flight gets no grace
 
 	// Slots are the requests that each worker may have in flight, of a crawl
@@ -78,3 +83,7 @@ type Report struct {
 	Classes   [6]int64        `json:"classes"`
 	Picture   []byte          `json:"-"` // what people see of it; the store does not look into it
 }
+
+// ErrSuperseded says that another process supervises a crawl, or that it is off
+// the board.
+var ErrSuperseded = errors.New("the crawl is not this process's to supervise")

@@ -83,37 +83,57 @@ func (s *Store) Claim(ctx context.Context, worker string, ttl time.Duration, gro
 	return l, false, nil
 }
 
-// Announce implements frontier.Board.
+// Announce implements frontier.Board. The board first: whoever hears of work
+// looks there whether its crawl is on.
 func (s *Store) Announce(ctx context.Context, c frontier.Announced) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
 	id := strconv.FormatInt(c.ID, 10)
-	if err := s.offer(ctx, id, !c.Held); err != nil {
+	err = s.board(ctx, id, string(text), c.By, flag(c.First), strconv.FormatInt(c.Cap, 10), strconv.FormatInt(c.Used, 10))
+	if err == nil {
+		s.mu.Lock()
+		if c.Anew || c.First {
+			delete(s.on, id)
+		}
+		s.mu.Unlock()
+		err = s.offer(ctx, id, !c.Held)
+	}
+	if err != nil {
 		return fmt.Errorf("announce crawl %s: %w", id, err)
 	}
 	s.mu.Lock()
 	s.on[id] = !c.Held
 	s.mu.Unlock()
-	if _, err := s.one(ctx, boardShard, scriptAnnounce, id, string(text), strconv.FormatInt(c.Cap, 10), strconv.FormatInt(c.Used, 10)); err != nil {
-		return fmt.Errorf("announce crawl %s: %w", id, err)
-	}
 	return nil
 }
 
 // Withdraw implements frontier.Board.
-func (s *Store) Withdraw(ctx context.Context, crawl int64) error {
+func (s *Store) Withdraw(ctx context.Context, crawl int64, by string) error {
 	id := strconv.FormatInt(crawl, 10)
-	s.mu.Lock()
-	delete(s.on, id)
-	s.mu.Unlock()
-	err := s.offer(ctx, id, false)
+	err := s.board(ctx, id, "", by, "", "0", "0")
 	if err == nil {
-		_, err = s.one(ctx, boardShard, scriptAnnounce, id, "", "0", "0")
+		err = s.offer(ctx, id, false)
 	}
 	if err != nil {
 		return fmt.Errorf("withdraw crawl %s: %w", id, err)
+	}
+	s.mu.Lock()
+	delete(s.on, id)
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *Store) board(ctx context.Context, args ...string) error {
+	r, err := s.one(ctx, boardShard, scriptAnnounce, args...)
+	if err != nil {
+		return err
+	}
+	if ours, err := r.AsInt64(); err != nil {
+		return s.strange("board", err)
+	} else if ours == 0 {
+		return frontier.ErrSuperseded
 	}
 	return nil
 }

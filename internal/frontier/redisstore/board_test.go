@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -67,17 +68,17 @@ func Test_what_was_spent_outlives_the_board_and_goes_with_the_crawl(t *testing.T
 		}
 	}
 	must(s.OpenCrawl(ctx, 1))
-	must(s.Announce(ctx, frontier.Announced{ID: 1, Cap: 10}))
+	must(s.Announce(ctx, frontier.Announced{ID: 1, By: "w", First: true, Cap: 10}))
 	spend(8, 8, 8)
 	spend(-2, -2, 6)
-	must(s.Withdraw(ctx, 1))
-	must(s.Announce(ctx, frontier.Announced{ID: 1, Cap: 10, Used: 4}))
+	must(s.Withdraw(ctx, 1, "w"))
+	must(s.Announce(ctx, frontier.Announced{ID: 1, By: "w", First: true, Cap: 10, Used: 4}))
 	spend(0, 0, 6) // two of them have no row; they were taken all the same
 	spend(8, 4, 10)
-	must(s.Withdraw(ctx, 1))
+	must(s.Withdraw(ctx, 1, "w"))
 	must(s.DropCrawl(ctx, 1))
 	must(s.OpenCrawl(ctx, 1))
-	must(s.Announce(ctx, frontier.Announced{ID: 1, Cap: 10, Used: 4})) // a Redis that has forgotten
+	must(s.Announce(ctx, frontier.Announced{ID: 1, By: "w", First: true, Cap: 10, Used: 4})) // a Redis that has forgotten
 	spend(8, 6, 10)
 }
 
@@ -92,9 +93,11 @@ func Test_a_crawl_that_goes_on_is_told_to_whoever_holds_its_hosts(t *testing.T) 
 		e.Crawl = id + 1
 		commit(t, server, &frontier.Batch{Add: []frontier.Entry{e}})
 	}
+	first := true
 	announce := func(held bool) {
 		t.Helper()
-		if err := server.Announce(ctx, frontier.Announced{ID: 2, Held: held}); err != nil {
+		err := server.Announce(ctx, frontier.Announced{ID: 2, By: "s", First: first, Held: held})
+		if first = false; err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,4 +125,34 @@ func Test_a_crawl_that_goes_on_is_told_to_whoever_holds_its_hosts(t *testing.T) 
 	if got := told(); len(got) != 0 {
 		t.Errorf("told again of %v", got)
 	}
+}
+
+func Test_what_a_superseded_supervisor_says_of_a_crawl_is_refused(t *testing.T) {
+	s := openTest(t, Options{URL: testenv.StartRedis(t).URL(), Prefix: newPrefix()})
+	say := func(c frontier.Announced, want error) {
+		t.Helper()
+		if err := s.Announce(ctx, c); !errors.Is(err, want) {
+			t.Errorf("%+v: %v, want %v", c, err, want)
+		}
+	}
+	if err := s.OpenCrawl(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	say(frontier.Announced{ID: 1, By: "a"}, frontier.ErrSuperseded) // not on the board, and not its first word
+	say(frontier.Announced{ID: 1, By: "a", First: true}, nil)
+	say(frontier.Announced{ID: 1, By: "a", Held: true}, nil)
+	say(frontier.Announced{ID: 1, By: "b", First: true}, nil) // takes it over
+	say(frontier.Announced{ID: 1, By: "a"}, frontier.ErrSuperseded)
+	if err := s.Withdraw(ctx, 1, "a"); !errors.Is(err, frontier.ErrSuperseded) {
+		t.Errorf("a withdraws what is b's: %v", err)
+	}
+	if list, err := s.Crawls(ctx); err != nil || len(list) != 1 || list[0].By != "b" {
+		t.Errorf("on the board: %+v, %v", list, err)
+	}
+	for range 2 { // an answer may have been lost
+		if err := s.Withdraw(ctx, 1, "b"); err != nil {
+			t.Error(err)
+		}
+	}
+	say(frontier.Announced{ID: 1, By: "b"}, frontier.ErrSuperseded)
 }
