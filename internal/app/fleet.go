@@ -23,7 +23,8 @@ import (
 // shared.
 func (a *App) openFrontier(s Settings) (lookups func() (used, limit int64), err error) {
 	if url := s.Backends.Redis(); url != "" {
-		store, err := redisstore.Open(context.Background(), redisstore.Options{URL: url, Prefix: s.Backends.RedisPrefix, Logger: s.Log})
+		store, err := redisstore.Open(context.Background(), redisstore.Options{URL: url, Prefix: s.Backends.RedisPrefix, Logger: s.Log,
+			Patience: patience(s.Backends.LeaseTTL)})
 		if err != nil {
 			return nil, fmt.Errorf("--redis-url: %w", err)
 		}
@@ -38,6 +39,16 @@ func (a *App) openFrontier(s Settings) (lookups func() (used, limit int64), err 
 	}
 	a.Store = store
 	return store.Lookups, nil
+}
+
+// patience is how long a host that came free is left to the worker that should
+// have it. That one may be gone, too, and a host must be fetched again a lease
+// and a heartbeat after its worker died.
+func patience(lease time.Duration) time.Duration {
+	if lease <= 0 {
+		lease = fleet.DefaultTTL
+	}
+	return min(lease/6, 5*time.Second)
 }
 
 // joinFleet makes this process a worker among others if the frontier is shared.
