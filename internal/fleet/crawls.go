@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tiptoe/internal/crawl"
@@ -179,7 +180,9 @@ func (m *Manager) readBoard(ctx context.Context) error {
 	for s, c := range announce {
 		err := m.announce(ctx, s, c, now)
 		if errors.Is(err, frontier.ErrSuperseded) { // it was frozen, and somebody else has it or has ended it
-			s.run.Yield()
+			if m.supervises(s.run) == s { // and has not just been ended here
+				s.run.Yield()
+			}
 			continue
 		}
 		if err != nil {
@@ -278,6 +281,11 @@ func (m *Manager) report(ctx context.Context) error {
 		}
 		if err := m.cfg.Board.Report(ctx, rep, m.reportsStand()); err != nil {
 			return err
+		}
+		if !slices.Contains(m.runs(), r) { // it ended meanwhile: nobody is to wait for us
+			if err := m.unreport(ctx, r.ID); err != nil {
+				return err
+			}
 		}
 	}
 	if show {
