@@ -131,3 +131,67 @@ func Test_what_was_gathered_before_the_seeds_were_queued_ends_nothing(t *testing
 		}
 	})
 }
+
+func Test_a_supervisor_that_wakes_after_its_crawl_was_stopped_elsewhere_does_not_bring_it_back(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		first, end := a.crawl(f.spec(10, 200))
+		time.Sleep(5 * time.Second)
+		a.cut.Store(true)
+		time.Sleep(ttl + 5*time.Second)
+		row, err := f.books.Crawl(f.Context(), first.ID)
+		if err != nil {
+			f.Fatal(err)
+		}
+		second, err := b.engine.Resume(f.Context(), row, nil, crawl.Hooks{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		over := b.supervise(second)
+		time.Sleep(3 * time.Second)
+		second.StopAs(ledger.Paused, "a person paused it")
+		if sum := over(); sum.Status != ledger.Paused {
+			f.Fatalf("paused: %+v", sum)
+		}
+		asked, _, _ := f.web.seen()
+		a.cut.Store(false)
+		if sum := end(); sum.Status != ledger.Running {
+			f.Errorf("the one that wakes ends it as %+v", sum)
+		}
+		time.Sleep(time.Minute)
+		if list, err := b.member.Crawls(f.Context()); err != nil || len(list) != 0 {
+			f.Errorf("on the board: %+v, %v", list, err)
+		}
+		if now, _, _ := f.web.seen(); now != asked {
+			f.Errorf("%d pages of a paused crawl were asked for", now-asked)
+		}
+	})
+}
+
+func Test_workers_leave_a_crawl_that_nobody_has_stood_by_for_long(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		r, end := a.crawl(f.spec(10, 2000))
+		time.Sleep(5 * time.Second)
+		a.cut.Store(true)
+		time.Sleep(ttl)
+		before, _, _ := f.web.seen()
+		time.Sleep(5 * time.Second)
+		if now, _, _ := f.web.seen(); now == before {
+			f.Error("b did not go on without its supervisor")
+		}
+		time.Sleep(max(2*ttl, 30*time.Second))
+		before, _, _ = f.web.seen()
+		time.Sleep(time.Minute)
+		if now, _, _ := f.web.seen(); now != before {
+			f.Errorf("%d pages of a crawl without a supervisor", now-before)
+		}
+		a.cut.Store(false) // it was only cut off, and goes on
+		time.Sleep(20 * time.Second)
+		if now, _, _ := f.web.seen(); now == before || len(b.hosts()) == 0 {
+			f.Errorf("%d pages since its supervisor is back, b has %d hosts", now-before, len(b.hosts()))
+		}
+		r.Stop("enough")
+		end()
+	})
+}
