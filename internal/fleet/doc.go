@@ -57,7 +57,8 @@
 //	                   anything; commits wait; all goes on when it is back
 //	the ledger is away commits wait, workers run out of hands, nothing is lost
 //	one is slow        the same by degrees; Waiting says so after some seconds
-//	a supervisor dies  workers go on with what was announced; whoever takes
+//	a supervisor dies  workers go on with what was announced, for two leases
+//	                   (30 s at least), then they leave the crawl; whoever takes
 //	                   the job up again supervises from there, and leaves the
 //	                   crawl first if it had joined it
 //	a supervisor wakes that was frozen for so long that another one has its
