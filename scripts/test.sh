@@ -104,11 +104,6 @@ virtual=$(go list ./... | grep -E '/internal/(sim|fleetsim|frontier/redisstore|l
 rest=$(go list ./... | grep -vE '/internal/(sim|fleetsim|frontier/redisstore|ledger/postgres|acceptance|story|fleettest|dashboard)$')
 failed=false
 
-# More packages at once than cores: many wait for databases, pacing and timers.
-say "go test $race, all but the simulation and the tests that measure"
-# shellcheck disable=SC2086 # one word a package
-go test -p 4 $race -timeout 8m $rest </dev/null || failed=true
-
 case "$gaps" in
 *Node.js* | *npm*) ;;
 *)
@@ -117,12 +112,21 @@ case "$gaps" in
   ;;
 esac
 
-# The simulations work while the others wait: the two drivers for servers of
-# their own, the dashboard for its browser. make race runs all of these with
-# the detector.
-say "go test, whole crawls and fleets in virtual time, Redis, PostgreSQL, the dashboard in a browser"
+# Two runs side by side, with more packages at once than cores: many wait for
+# databases, browsers, pacing and timers while others work. make race runs all of
+# them with the detector.
+say "go test $race, all but the simulations and the tests that measure"
+say "beside it: whole crawls and fleets in virtual time, Redis, PostgreSQL, the dashboard in a browser"
+beside=$(mktemp)
+# shellcheck disable=SC2086 # one word a package
+go test -p 3 -timeout 8m $virtual </dev/null >"$beside" 2>&1 &
+virtually=$!
 # shellcheck disable=SC2086
-go test -p 4 -timeout 6m $virtual </dev/null || failed=true
+go test -p 3 $race -timeout 8m $rest </dev/null || failed=true
+wait "$virtually" || failed=true
+say "what ran beside it"
+cat "$beside"
+rm -f "$beside"
 
 say "go test, the built program on real servers, one package after the other"
 # shellcheck disable=SC2086
