@@ -43,7 +43,11 @@ missing() {
 # Packages must not start services of their own: what this script starts, it stops.
 policy=/usr/sbin/policy-rc.d
 placed=false
-cleanup() { if $placed; then rm -f "$policy"; fi; }
+virtually= # the run beside the other one
+cleanup() {
+  if [ -n "$virtually" ]; then kill "$virtually" 2>/dev/null || true; fi
+  if $placed; then rm -f "$policy"; fi
+}
 trap cleanup EXIT
 
 install() {
@@ -124,6 +128,7 @@ virtually=$!
 # shellcheck disable=SC2086
 go test -p 3 $race -timeout 8m $rest </dev/null || failed=true
 wait "$virtually" || failed=true
+virtually=
 say "what ran beside it"
 cat "$beside"
 rm -f "$beside"
