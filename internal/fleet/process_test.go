@@ -168,6 +168,7 @@ func (p *process) supervise(r *crawl.Run) func() crawl.Summary {
 // web is what the processes fetch from: chains of pages.
 type web struct {
 	pages int
+	down  string // a host that refuses connections
 
 	mu   sync.Mutex
 	hits map[string]int // by URL
@@ -188,6 +189,9 @@ func (p *process) Do(ctx context.Context, req *fetch.Request) (*fetch.Response, 
 	}
 	started := time.Now()
 	req.OnWire(started)
+	if req.URL.Hostname() == p.f.web.down {
+		return nil, &fetch.Error{Outcome: outcome.Connect, Op: "dial", Err: errors.New("refused")}
+	}
 	p.f.web.note(req.URL.HostKey(), req.URL.String(), hit{started, p.name})
 	select {
 	case <-time.After(100 * time.Millisecond):
