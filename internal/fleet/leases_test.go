@@ -112,6 +112,40 @@ func Test_a_worker_that_is_told_to_stop_hands_its_hosts_back_at_once_and_repeats
 	})
 }
 
+func Test_what_leases_bring_beside_an_error_is_not_lost(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		time.Sleep(2 * time.Second)
+		b.half.Store(true)
+		spec := f.spec(20, 5)
+		spec.DelayMin, spec.DelayMax = 20*time.Second, 20*time.Second // nothing in hand that would be refused
+		_, end := a.crawl(spec)
+		time.Sleep(30 * time.Second)
+		had := b.hosts()
+		for h := range had {
+			if by := f.web.lastBy(h).by; by != "b" {
+				f.Errorf("b has %s, and %q asked it last", h, by)
+			}
+		}
+		if len(had) < 5 {
+			f.Fatalf("b has %d hosts", len(had))
+		}
+		b.cut.Store(true)
+		time.Sleep(ttl + 5*time.Second)
+		b.cut.Store(false)
+		time.Sleep(1500 * time.Millisecond) // it hears what was lost
+		for h := range a.hosts() {
+			if b.hosts()[h] {
+				f.Errorf("%s is a's, and b thinks that it has it", h)
+			}
+		}
+		b.half.Store(false)
+		if sum := end(); sum.Status != ledger.Completed || sum.Counters.Processed != 20*5 {
+			f.Errorf("it ended as %+v", sum)
+		}
+	})
+}
+
 func Test_a_fourth_worker_takes_its_share_of_the_hosts_and_no_other_moves(t *testing.T) {
 	inVirtualTime(t, func(f *fixture) {
 		const hosts = 200

@@ -309,21 +309,15 @@ func (m *Manager) renew(ctx context.Context, now time.Time) error {
 	var changed []frontier.Lease
 	err := s.Exclusive(func() error {
 		lost, news, err := m.cfg.Board.Renew(ctx, m.cfg.Worker, m.cfg.TTL)
-		if err != nil {
-			return err
-		}
 		if len(lost) > 0 {
 			m.log.Warn("leases were lost; others have these hosts now", "hosts", len(lost))
 			s.Drop(lost, now)
 		}
 		changed, unknown = news, s.Refresh(news, now)
-		return nil
+		return err // what came beside it is not told again
 	})
-	if err != nil {
-		return err
-	}
 	s.Renewed(now)
-	return m.know(ctx, unknown, changed)
+	return errors.Join(err, m.know(ctx, unknown, changed))
 }
 
 // know joins crawls that leases brought work of, and takes that work in. If a
@@ -409,35 +403,35 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool, err error) {
 }
 
 // lease takes what is free, and what robots.txt files lead to.
-func (m *Manager) lease(ctx context.Context) error {
+func (m *Manager) lease(ctx context.Context) (err error) {
 	s := m.engine.Scheduler()
 	var unknown []frontier.CrawlID
 	var leases []frontier.Lease
+	take := func(got ...frontier.Lease) {
+		leases = append(leases, got...)
+		unknown = append(unknown, s.Take(got, m.cfg.Now())...)
+	}
 	_, room := s.Leased()
 	if n := min(room, m.cfg.Groups); n > 0 {
-		err := s.Exclusive(func() (err error) {
-			leases, err = m.cfg.Board.Acquire(ctx, m.cfg.Worker, m.cfg.TTL, n, m.prefers)
-			unknown = s.Take(leases, m.cfg.Now())
+		err = s.Exclusive(func() error {
+			got, err := m.cfg.Board.Acquire(ctx, m.cfg.Worker, m.cfg.TTL, n, m.prefers)
+			take(got...)
 			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
 	for _, group := range s.Wanted() {
-		err := s.Exclusive(func() error {
+		if err != nil {
+			break
+		}
+		err = s.Exclusive(func() error {
 			l, ok, err := m.cfg.Board.Claim(ctx, m.cfg.Worker, m.cfg.TTL, group)
-			if err == nil && ok {
-				leases = append(leases, l)
-				unknown = append(unknown, s.Take([]frontier.Lease{l}, m.cfg.Now())...)
+			if ok {
+				take(l)
 			}
 			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return m.know(ctx, unknown, leases)
+	return errors.Join(err, m.know(ctx, unknown, leases))
 }
 
 // giveBack releases what has no work and what another worker should have.

@@ -18,6 +18,7 @@ import (
 	"tiptoe/internal/fetch"
 	"tiptoe/internal/fleet"
 	"tiptoe/internal/fleetsim"
+	"tiptoe/internal/frontier"
 	"tiptoe/internal/outcome"
 )
 
@@ -57,6 +58,7 @@ type process struct {
 	manager *fleet.Manager
 	cut     atomic.Bool // from the store
 	flaky   atomic.Bool // one call in ten is lost, or its reply
+	half    atomic.Bool // what leases bring comes beside an error
 
 	stopEngine, stopManager context.CancelFunc
 	engineDone, done        chan struct{}
@@ -66,7 +68,7 @@ func (f *fixture) start(name string) *process {
 	p := &process{f: f, name: name, engineDone: make(chan struct{}), done: make(chan struct{})}
 	p.member = f.join(p.line)
 	log := slog.New(slog.DiscardHandler)
-	p.manager = fleet.New(fleet.Config{Board: p.member, Ledger: f.books, Log: log, Now: time.Now, Worker: name, Host: "here", TTL: ttl})
+	p.manager = fleet.New(fleet.Config{Board: board{p.member, p}, Ledger: f.books, Log: log, Now: time.Now, Worker: name, Host: "here", TTL: ttl})
 	p.engine = crawl.New(crawl.Config{Store: p.member, Ledger: f.books, Fetcher: p, Log: log, Now: time.Now, Rand: rand.Float64,
 		Workers: 64, Fleet: p.manager})
 	p.manager.Bind(p.engine)
@@ -122,6 +124,32 @@ func (p *process) line(_ string, effect func()) error {
 		return errAway
 	}
 	return nil
+}
+
+// board is one of several stores, of which some do not answer.
+type board struct {
+	*fleetsim.Member
+	p *process
+}
+
+func (b board) Acquire(ctx context.Context, worker string, ttl time.Duration, most int, prefers func(string) bool) ([]frontier.Lease, error) {
+	leases, err := b.Member.Acquire(ctx, worker, ttl, most, prefers)
+	return leases, b.beside(err)
+}
+
+func (b board) Renew(ctx context.Context, worker string, ttl time.Duration) (lost []string, changed []frontier.Lease, err error) {
+	lost, changed, err = b.Member.Renew(ctx, worker, ttl)
+	if len(lost)+len(changed) > 0 {
+		err = b.beside(err)
+	}
+	return lost, changed, err
+}
+
+func (b board) beside(err error) error {
+	if b.p.half.Load() {
+		return errors.Join(err, errAway)
+	}
+	return err
 }
 
 func (p *process) hosts() map[string]bool {
