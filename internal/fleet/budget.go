@@ -20,7 +20,7 @@ func (m *Manager) budgets(ctx context.Context) error {
 		// Parked URLs want no pages, and what waits for another try is paid for.
 		wants := p.Pending > p.Parked+p.Retrying
 		switch {
-		case p.Allowance == 0 && (p.Hungry || wants):
+		case p.Allowance == 0 && (p.Hungry || wants) && !m.leaving.Load():
 			got, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, m.chunk(r))
 			if err != nil {
 				return err

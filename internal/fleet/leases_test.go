@@ -146,6 +146,35 @@ func Test_what_leases_bring_beside_an_error_is_not_lost(t *testing.T) {
 	})
 }
 
+func Test_a_worker_that_is_told_to_stop_begins_nothing_more(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		spec := f.spec(30, 400)
+		spec.DelayMin, spec.DelayMax = 0, 0
+		_, end := a.crawl(spec)
+		time.Sleep(10 * time.Second)
+		had := b.hosts()
+		if len(had) < 5 {
+			f.Fatalf("b has %d hosts", len(had))
+		}
+		told := time.Now()
+		b.manager.Leaving()
+		time.Sleep(5 * time.Second)
+		if n := b.engine.Scheduler().InFlight(); n > 0 || len(b.hosts()) > 0 {
+			f.Errorf("%d requests of b are in flight, and it has %d hosts", n, len(b.hosts()))
+		}
+		for h := range had {
+			if last := f.web.lastBy(h); last.by == "b" && last.at.Sub(told) > 50*time.Millisecond {
+				f.Errorf("b asks %s %s after it was told to stop", h, last.at.Sub(told))
+			}
+		}
+		b.stop()
+		if sum := end(); sum.Status != ledger.Completed || sum.Counters.Processed != 30*400 {
+			f.Errorf("it ended as %+v", sum)
+		}
+	})
+}
+
 func Test_a_fourth_worker_takes_its_share_of_the_hosts_and_no_other_moves(t *testing.T) {
 	inVirtualTime(t, func(f *fixture) {
 		const hosts = 200

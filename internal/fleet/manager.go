@@ -67,6 +67,7 @@ type Manager struct {
 	silence atomic.Pointer[string] // what Run waits for
 	started time.Time
 	number  atomic.Int64 // that the board gave it
+	leaving atomic.Bool  // nothing new is begun here
 
 	mu         sync.Mutex
 	supervised map[int64]*supervision
@@ -190,6 +191,15 @@ func (m *Manager) poke() {
 	}
 }
 
+// Leaving begins no more requests, for this process is about to end: what it has
+// is drained and given back, and nothing is leased or joined any more. What is
+// leased at this moment is drained by who leases it.
+func (m *Manager) Leaving() {
+	m.leaving.Store(true)
+	s := m.engine.Scheduler()
+	s.Drain(names(s.Held()), m.cfg.Now())
+}
+
 // Run takes part until ctx ends, then gives everything back.
 func (m *Manager) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
@@ -254,7 +264,7 @@ func (m *Manager) Turn(ctx context.Context) error {
 	if err := m.giveBack(ctx, now); err != nil {
 		return fmt.Errorf("give leases back: %w", err)
 	}
-	if look {
+	if look && !m.leaving.Load() {
 		if err := m.lease(ctx); err != nil {
 			return fmt.Errorf("lease hosts: %w", err)
 		}
@@ -323,7 +333,7 @@ func (m *Manager) renew(ctx context.Context, now time.Time) error {
 // know joins crawls that leases brought work of, and takes that work in. If a
 // store does not answer, the groups are given back, and come again.
 func (m *Manager) know(ctx context.Context, unknown []frontier.CrawlID, leases []frontier.Lease) error {
-	if len(unknown) == 0 {
+	if len(unknown) == 0 || m.leaving.Load() {
 		return nil
 	}
 	s := m.engine.Scheduler()
@@ -410,6 +420,9 @@ func (m *Manager) lease(ctx context.Context) (err error) {
 	take := func(got ...frontier.Lease) {
 		leases = append(leases, got...)
 		unknown = append(unknown, s.Take(got, m.cfg.Now())...)
+		if m.leaving.Load() {
+			s.Drain(names(got), m.cfg.Now())
+		}
 	}
 	_, room := s.Leased()
 	if n := min(room, m.cfg.Groups); n > 0 {
@@ -484,9 +497,8 @@ func (m *Manager) release(ctx context.Context, leases []frontier.Lease, idle tim
 // HandBack returns all leases at the end; by then nothing is in flight. A group of
 // which something could not be committed is left to its lease's end.
 func (m *Manager) HandBack(ctx context.Context) error {
-	s := m.engine.Scheduler()
-	held := s.Held()
-	s.Drain(names(held), m.cfg.Now())
+	m.Leaving()
+	held := m.engine.Scheduler().Held()
 	for _, r := range m.runs() {
 		_ = m.handIn(ctx, r) // or they stay spent
 		_ = m.unreport(ctx, r.ID)

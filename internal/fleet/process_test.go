@@ -95,11 +95,7 @@ func (f *fixture) start(name string) *process {
 // flight end, what they brought is written, and the hosts are handed back.
 func (p *process) stop() {
 	s := p.engine.Scheduler()
-	var groups []string
-	for _, l := range s.Held() {
-		groups = append(groups, l.Group)
-	}
-	s.Drain(groups, time.Now())
+	p.manager.Leaving()
 	for range 100 {
 		if s.InFlight() == 0 {
 			break
