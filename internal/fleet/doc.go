@@ -53,6 +53,9 @@
 //	                   flight is fetched again by the next owner; what it had
 //	                   taken from a page budget stays spent
 //	a worker freezes   the same, and what it does when it wakes is refused
+//	a worker is told   it leases and joins nothing more, ends and writes what is
+//	to stop            in flight and gives its hosts back; if a store is away it
+//	                   goes all the same after some seconds, as if it had died
 //	the store is away  nothing is renewed, so within TTL nobody fetches
 //	                   anything; commits wait; all goes on when it is back
 //	the ledger is away commits wait, workers run out of hands, nothing is lost

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,6 +174,31 @@ func Test_a_worker_that_is_told_to_stop_begins_nothing_more(t *testing.T) {
 			f.Errorf("it ended as %+v", sum)
 		}
 	})
+}
+
+func Test_a_worker_that_is_told_to_stop_stops_while_a_store_is_away(t *testing.T) {
+	for _, away := range []func(p *process) *atomic.Bool{
+		func(p *process) *atomic.Bool { return &p.unread },
+		func(p *process) *atomic.Bool { return &p.cut },
+	} {
+		inVirtualTime(t, func(f *fixture) {
+			a, b := f.start("a"), f.start("b")
+			_, end := a.crawl(f.spec(30, 30))
+			time.Sleep(10 * time.Second)
+			had := len(b.hosts())
+			away(b).Store(true)
+			time.Sleep(3 * time.Second)
+			told := time.Now()
+			b.stop()
+			if took := time.Since(told); had < 5 || took > 13*time.Second {
+				f.Errorf("b had %d hosts, and took %s to stop", had, took)
+			}
+			if sum := end(); sum.Status != ledger.Completed {
+				f.Errorf("it ended as %+v", sum)
+			}
+			f.all(30*30, 2*had)
+		})
+	}
 }
 
 func Test_a_fourth_worker_takes_its_share_of_the_hosts_and_no_other_moves(t *testing.T) {

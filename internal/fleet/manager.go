@@ -483,8 +483,8 @@ func (m *Manager) release(ctx context.Context, leases []frontier.Lease, idle tim
 		return err
 	}
 	// For people, in the ledger. Without an answer they miss what was learned
-	// last; leases must not expire over it.
-	soon, cancel := context.WithTimeout(ctx, m.cfg.TTL/6)
+	// last; leases must not expire over it, nor a stop wait for it.
+	soon, cancel := context.WithTimeout(ctx, min(m.cfg.TTL/6, crawl.Grace))
 	defer cancel()
 	if err := m.engine.WriteHosts(soon); err != nil {
 		m.log.Warn("what was learned about hosts is not in the ledger yet", "error", err)

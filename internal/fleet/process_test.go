@@ -19,6 +19,7 @@ import (
 	"tiptoe/internal/fleet"
 	"tiptoe/internal/fleetsim"
 	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
 )
 
@@ -32,7 +33,10 @@ type fixture struct {
 	books *fleetsim.Books
 	web   *web
 	procs []*process
+	ahead atomic.Int64 // how far the clock on the wall was set, or ran while the machine was suspended
 }
+
+func (f *fixture) now() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }
 
 func inVirtualTime(t *testing.T, test func(f *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -40,6 +44,7 @@ func inVirtualTime(t *testing.T, test func(f *fixture)) {
 		defer func() {
 			for _, p := range f.procs {
 				p.cut.Store(false)
+				p.unread.Store(false)
 				p.stop()
 			}
 		}()
@@ -58,6 +63,7 @@ type process struct {
 	manager *fleet.Manager
 	cut     atomic.Bool // from the store
 	flaky   atomic.Bool // one call in ten is lost, or its reply
+	unread  atomic.Bool // the ledger hangs
 	half    atomic.Bool // what leases bring comes beside an error
 
 	stopEngine, stopManager context.CancelFunc
@@ -68,8 +74,8 @@ func (f *fixture) start(name string) *process {
 	p := &process{f: f, name: name, engineDone: make(chan struct{}), done: make(chan struct{})}
 	p.member = f.join(p.line)
 	log := slog.New(slog.DiscardHandler)
-	p.manager = fleet.New(fleet.Config{Board: board{p.member, p}, Ledger: f.books, Log: log, Now: time.Now, Worker: name, Host: "here", TTL: ttl})
-	p.engine = crawl.New(crawl.Config{Store: p.member, Ledger: f.books, Fetcher: p, Log: log, Now: time.Now, Rand: rand.Float64,
+	p.manager = fleet.New(fleet.Config{Board: board{p.member, p}, Ledger: desk{f.books, p}, Log: log, Now: f.now, Worker: name, Host: "here", TTL: ttl})
+	p.engine = crawl.New(crawl.Config{Store: p.member, Ledger: desk{f.books, p}, Fetcher: p, Log: log, Now: time.Now, Rand: rand.Float64,
 		Workers: 64, Fleet: p.manager})
 	p.manager.Bind(p.engine)
 	engine, stopEngine := context.WithCancel(context.Background())
@@ -120,6 +126,23 @@ func (p *process) line(_ string, effect func()) error {
 		return errAway
 	}
 	return nil
+}
+
+// desk is a process's line to the ledger.
+type desk struct {
+	*fleetsim.Books
+	p *process
+}
+
+func (d desk) Commit(ctx context.Context, b *ledger.Batch) error {
+	for d.p.unread.Load() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return d.Books.Commit(ctx, b)
 }
 
 // board is one of several stores, of which some do not answer.
