@@ -201,6 +201,40 @@ func Test_a_worker_that_is_told_to_stop_stops_while_a_store_is_away(t *testing.T
 	}
 }
 
+func Test_leases_are_renewed_while_the_ledger_keeps_a_crawl_from_being_left(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		r, end := a.crawl(f.spec(30, 100))
+		time.Sleep(10 * time.Second)
+		b.unread.Store(true)
+		time.Sleep(3 * time.Second)
+		r.Stop("a person stopped it")
+		expired := map[string]bool{}
+		for range 60 {
+			time.Sleep(500 * time.Millisecond)
+			for h := range b.hosts() {
+				expired[h] = expired[h] || !b.manager.Held(h)
+			}
+		}
+		for h, was := range expired {
+			if was {
+				f.Errorf("b has %s, and its lease had expired", h)
+			}
+		}
+		if len(b.hosts()) < 5 {
+			f.Errorf("b has %d hosts", len(b.hosts()))
+		}
+		b.unread.Store(false)
+		if sum := end(); sum.Status != ledger.Partial {
+			f.Errorf("it ended as %+v", sum)
+		}
+		time.Sleep(5 * time.Second)
+		if n := len(b.hosts()); n > 0 {
+			f.Errorf("b has left the crawl and has %d hosts", n)
+		}
+	})
+}
+
 func Test_a_fourth_worker_takes_its_share_of_the_hosts_and_no_other_moves(t *testing.T) {
 	inVirtualTime(t, func(f *fixture) {
 		const hosts = 200
