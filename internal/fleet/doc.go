@@ -25,7 +25,9 @@
 // Leases last TTL (30 s) and are renewed every third of it. Before each grant,
 // and again before a request is written, the engine asks Held: the time at
 // which the last renewal was sent, plus TTL, minus a margin, by this machine's
-// own clock, which a frozen process finds far ahead when it wakes.
+// own clocks, which a frozen process finds far ahead when it wakes: by the one
+// that nobody sets, and by the one on the wall, which goes on while the machine
+// is suspended.
 //
 // Which worker prefers which group is decided by rendezvous hashing of its
 // domain over the live workers, so a new worker takes about 1/N of the groups

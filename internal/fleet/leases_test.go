@@ -235,6 +235,30 @@ func Test_leases_are_renewed_while_the_ledger_keeps_a_crawl_from_being_left(t *t
 	})
 }
 
+func Test_a_lease_that_ran_out_while_the_machine_was_suspended_is_not_held(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a := f.start("a")
+		r, end := a.crawl(f.spec(3, 100))
+		defer func() { r.Yield(); end() }()
+		time.Sleep(5 * time.Second)
+		held := func() (n int) {
+			for h := range a.hosts() {
+				if a.manager.Held(h) {
+					n++
+				}
+			}
+			return n
+		}
+		if n := held(); n != 3 {
+			f.Fatalf("%d of 3 hosts are held", n)
+		}
+		f.ahead.Store(int64(time.Hour))
+		if n := held(); n != 0 {
+			f.Errorf("%d hosts are held an hour later", n)
+		}
+	})
+}
+
 func Test_a_fourth_worker_takes_its_share_of_the_hosts_and_no_other_moves(t *testing.T) {
 	inVirtualTime(t, func(f *fixture) {
 		const hosts = 200

@@ -27,7 +27,7 @@ type Config struct {
 	Ledger Ledger
 	Log    *slog.Logger
 	Now    func() time.Time
-	Until  func(time.Time) time.Duration // left until a deadline, by a clock that nobody sets; default time.Until
+	Until  func(time.Time) time.Duration // left until a deadline; default: by the clock that nobody sets and by Now, whichever shows less
 
 	Worker string        // name of this process, new at each start
 	Host   string        // the machine's name
@@ -114,7 +114,11 @@ func New(cfg Config) *Manager {
 		cfg.TTL = DefaultTTL
 	}
 	if cfg.Until == nil {
-		cfg.Until = time.Until
+		// The monotonic clock stands still while the machine is suspended. A
+		// clock on the wall that is set forward costs a wait for the next renewal.
+		cfg.Until = func(d time.Time) time.Duration {
+			return min(time.Until(d), d.Round(0).Sub(cfg.Now().Round(0)))
+		}
 	}
 	if cfg.Turn <= 0 {
 		cfg.Turn = defaultTurn
