@@ -134,11 +134,7 @@ func crewOf(store *redisstore.Store) func(ctx context.Context, crawl int64) (exp
 // the grace is over.
 func (a *App) Drain(grace time.Duration) {
 	s := a.Engine.Scheduler()
-	var groups []string
-	for _, l := range s.Held() {
-		groups = append(groups, l.Group)
-	}
-	s.Drain(groups, a.Engine.Now())
+	a.Fleet.Leaving()
 	end := time.Now().Add(grace)
 	for s.InFlight() > 0 && time.Now().Before(end) {
 		time.Sleep(20 * time.Millisecond)

@@ -70,14 +70,18 @@ func (e *Engine) Join(ctx context.Context, row ledger.Crawl) (*Run, error) {
 }
 
 // Leave ends this worker's part in a crawl: what is in flight has its grace,
-// unless it is cut, and what is known of parked hosts is written down.
+// unless it is cut, and what is known of parked hosts is written down. If ctx
+// ends before, the next call goes on from there.
 func (r *Run) Leave(ctx context.Context, cut bool) error {
 	e := r.e
 	e.sched.Pause(r.fc)
 	if cut {
 		r.cancel()
 	}
-	grace := time.NewTimer(Grace)
+	if r.leaving.IsZero() {
+		r.leaving = time.Now()
+	}
+	grace := time.NewTimer(Grace - time.Since(r.leaving))
 	defer grace.Stop()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -89,7 +93,9 @@ func (r *Run) Leave(ctx context.Context, cut bool) error {
 			case <-grace.C:
 				r.cancel()
 			case <-ctx.Done():
-				return ctx.Err()
+				if r.fc.InHand() {
+					return ctx.Err()
+				}
 			}
 		}
 		return nil
@@ -97,15 +103,18 @@ func (r *Run) Leave(ctx context.Context, cut bool) error {
 	if err := done(); err != nil {
 		return err
 	}
-	if err := e.writeParked(ctx, r); err != nil {
-		return err
+	if !r.left {
+		if err := e.writeParked(ctx, r); err != nil {
+			return err
+		}
+		now := e.cfg.Now()
+		if err := e.cfg.Ledger.Commit(ctx, &ledger.Batch{Crawls: []ledger.Crawl{r.rowWith(new(ledger.Counters), now)}}); err != nil {
+			return err
+		}
+		e.sched.Close(r.fc, now)
+		r.cancel()
+		r.left = true
 	}
-	now := e.cfg.Now()
-	if err := e.cfg.Ledger.Commit(ctx, &ledger.Batch{Crawls: []ledger.Crawl{r.rowWith(new(ledger.Counters), now)}}); err != nil {
-		return err
-	}
-	e.sched.Close(r.fc, now)
-	r.cancel()
 	if err := done(); err != nil { // the last hop of a robots.txt, which a pause does not stop
 		return err
 	}

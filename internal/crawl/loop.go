@@ -135,16 +135,38 @@ func (e *Engine) recycle(h *Hop) {
 	h.buf, h.Body = nil, nil
 }
 
+// lastWrites is how long, after a fleet's worker is told to stop, a store that
+// does not answer is waited for: the grace of the last requests, and as long as
+// a write may well take. What is not written by then is fetched again by
+// whoever has its host next.
+const lastWrites = Grace + 3*time.Second
+
+// writing is the context of commits: what is in hand is written when ctx has
+// ended, too. A process alone takes the time that its disk needs.
+func (e *Engine) writing(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if e.cfg.Fleet == nil {
+		return out, cancel
+	}
+	stop := context.AfterFunc(ctx, func() {
+		late := time.AfterFunc(lastWrites, cancel)
+		context.AfterFunc(out, func() { late.Stop() })
+	})
+	return out, func() { stop(); cancel() }
+}
+
 // committer gathers records and writes them, one batch at a time. It ends
 // when the channel is closed, with everything written.
 func (e *Engine) committer(ctx context.Context) error {
+	ctx, cancel := e.writing(ctx)
+	defer cancel()
 	batch := make([]*Record, 0, commitMost)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		rec, ok := <-e.out
 		if !ok {
-			return e.Commit(context.WithoutCancel(ctx), nil, true)
+			return e.Commit(ctx, nil, true)
 		}
 		batch = append(batch[:0], rec)
 		weight := rec.weight()
@@ -184,13 +206,16 @@ func (e *Engine) committer(ctx context.Context) error {
 
 // commitRetrying tries a batch three times: both stores are idempotent.
 func (e *Engine) commitRetrying(ctx context.Context, batch []*Record) error {
-	ctx = context.WithoutCancel(ctx)
 	var err error
 	for try := range 3 {
 		if err = e.Commit(ctx, batch, false); err == nil {
 			return nil
 		}
 		e.log.Error("commit failed", "try", try+1, "error", err)
+		if ctx.Err() != nil {
+			e.log.Warn("stopping without what a store did not take; it is fetched again", "records", e.uncommitted.Load())
+			return err
+		}
 		time.Sleep(200 * time.Millisecond << try)
 	}
 	return err

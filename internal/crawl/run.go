@@ -48,6 +48,8 @@ type Run struct {
 	slotRound atomic.Int64           // in a fleet: the division that this worker's slots are from
 	watched   time.Time              // in a fleet: since when it is supervised, by the one who does
 	yielding  atomic.Bool            // in a fleet: another one supervises it
+	leaving   time.Time              // in a fleet: when Leave was first called
+	left      bool                   // in a fleet: Leave has written this worker's part down
 
 	hooks     Hooks
 	failures  limits.Failures

@@ -17,14 +17,16 @@ func (m *Manager) budgets(ctx context.Context) error {
 		if !p.Capped || m.held(r) {
 			continue
 		}
+		// Parked URLs want no pages, and what waits for another try is paid for.
+		wants := p.Pending > p.Parked+p.Retrying
 		switch {
-		case p.Hungry && p.Allowance == 0 || p.Pending > 0 && p.Allowance == 0:
+		case p.Allowance == 0 && (p.Hungry || wants) && !m.leaving.Load():
 			got, _, err := m.cfg.Board.Spend(ctx, r.ID, m.cfg.Worker, m.chunk(r))
 			if err != nil {
 				return err
 			}
 			r.Allow(got)
-		case p.Allowance > 0 && p.Pending == 0 && p.InHand == 0:
+		case p.Allowance > 0 && !wants && p.InHand == 0:
 			if err := m.handIn(ctx, r); err != nil {
 				return err
 			}

@@ -254,7 +254,9 @@ func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
 	if err := m.handIn(ctx, r); err != nil {
 		return err
 	}
-	if err := r.Leave(ctx, cut); err != nil {
+	soon, cancel := context.WithTimeout(ctx, m.cfg.TTL/6) // leases must be renewed meanwhile; the next turn goes on
+	defer cancel()
+	if err := r.Leave(soon, cut); err != nil {
 		return err
 	}
 	m.log.Info("left a crawl", "crawl", r.ID)

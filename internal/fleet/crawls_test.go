@@ -2,11 +2,15 @@ package fleet_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"tiptoe/internal/crawl"
+	"tiptoe/internal/frontier"
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/politeness"
 )
 
 func Test_a_fleet_whose_board_loses_every_tenth_call_ends_a_crawl_whole(t *testing.T) {
@@ -56,6 +60,46 @@ func Test_a_page_budget_is_used_to_the_last_page_and_no_further(t *testing.T) {
 			}
 			if pages, again, bad := f.web.seen(); len(bad) > 0 || pages+again > 200 || !dies && pages != 200 {
 				f.Errorf("%d pages were asked for, %d again; %v", pages, again, bad)
+			}
+		})
+	}
+}
+
+func Test_a_worker_whose_only_host_is_parked_keeps_no_pages_that_others_want(t *testing.T) {
+	for _, up := range []int{1, 7} { // with one, as many URLs wait for a page as for a try of the parked host
+		inVirtualTime(t, func(f *fixture) {
+			a, _, c := f.start("a"), f.start("b"), f.start("c")
+			time.Sleep(2 * time.Second) // until each knows the others
+			spec := f.spec(0, 80)
+			spec.MaxURLs = 60
+			for i := 0; len(spec.Seeds) < up+2; i++ {
+				site := fmt.Sprintf("site-%d.example", i)
+				switch of := frontier.Prefers("c", []string{"a", "b", "c"}, frontier.DomainOfGroup(site)); {
+				case of && f.web.down == "":
+					f.web.down = site
+					spec.Seeds = append(spec.Seeds, "http://"+site+"/", "http://"+site+"/more")
+				case !of && (f.web.down != "" || len(spec.Seeds) < up):
+					spec.Seeds = append(spec.Seeds, "http://"+site+"/")
+				}
+			}
+			// It is parked when it fails once more.
+			row := crawl.DomainRow(f.web.down, politeness.State{Failures: politeness.ParkAfter - 1, Updated: time.Now()})
+			if err := f.books.Commit(f.Context(), &ledger.Batch{Domains: []ledger.Domain{row}}); err != nil {
+				f.Fatal(err)
+			}
+			r, end := a.crawl(spec)
+			defer time.AfterFunc(5*time.Minute, func() { r.Stop("it did not end by itself") }).Stop()
+			time.Sleep(5 * time.Second)
+			if hosts := c.hosts(); len(hosts) != 1 || !hosts[f.web.down] {
+				f.Fatalf("c has %v, not only %s", hosts, f.web.down)
+			}
+			sum := end()
+			if !strings.Contains(sum.Reason, "max_urls") || sum.ParkedURLs == 0 {
+				f.Errorf("it ended as %+v", sum)
+			}
+			// The one that was tried when the host was parked is paid for.
+			if n := sum.Counters.Processed; n < 59 || n > 60 {
+				f.Errorf("%d of 60 pages", n)
 			}
 		})
 	}

@@ -25,7 +25,9 @@
 // Leases last TTL (30 s) and are renewed every third of it. Before each grant,
 // and again before a request is written, the engine asks Held: the time at
 // which the last renewal was sent, plus TTL, minus a margin, by this machine's
-// own clock, which a frozen process finds far ahead when it wakes.
+// own clocks, which a frozen process finds far ahead when it wakes: by the one
+// that nobody sets, and by the one on the wall, which goes on while the machine
+// is suspended.
 //
 // Which worker prefers which group is decided by rendezvous hashing of its
 // domain over the live workers, so a new worker takes about 1/N of the groups
@@ -53,6 +55,9 @@
 //	                   flight is fetched again by the next owner; what it had
 //	                   taken from a page budget stays spent
 //	a worker freezes   the same, and what it does when it wakes is refused
+//	a worker is told   it leases and joins nothing more, ends and writes what is
+//	to stop            in flight and gives its hosts back; if a store is away it
+//	                   goes all the same after some seconds, as if it had died
 //	the store is away  nothing is renewed, so within TTL nobody fetches
 //	                   anything; commits wait; all goes on when it is back
 //	the ledger is away commits wait, workers run out of hands, nothing is lost

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,6 +110,152 @@ func Test_a_worker_that_is_told_to_stop_hands_its_hosts_back_at_once_and_repeats
 			f.Errorf("it ended as %s: %s", sum.Status, sum.Reason)
 		}
 		f.all(30*30, 0)
+	})
+}
+
+func Test_what_leases_bring_beside_an_error_is_not_lost(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		time.Sleep(2 * time.Second)
+		b.half.Store(true)
+		spec := f.spec(20, 5)
+		spec.DelayMin, spec.DelayMax = 20*time.Second, 20*time.Second // nothing in hand that would be refused
+		_, end := a.crawl(spec)
+		time.Sleep(30 * time.Second)
+		had := b.hosts()
+		for h := range had {
+			if by := f.web.lastBy(h).by; by != "b" {
+				f.Errorf("b has %s, and %q asked it last", h, by)
+			}
+		}
+		if len(had) < 5 {
+			f.Fatalf("b has %d hosts", len(had))
+		}
+		b.cut.Store(true)
+		time.Sleep(ttl + 5*time.Second)
+		b.cut.Store(false)
+		time.Sleep(1500 * time.Millisecond) // it hears what was lost
+		for h := range a.hosts() {
+			if b.hosts()[h] {
+				f.Errorf("%s is a's, and b thinks that it has it", h)
+			}
+		}
+		b.half.Store(false)
+		if sum := end(); sum.Status != ledger.Completed || sum.Counters.Processed != 20*5 {
+			f.Errorf("it ended as %+v", sum)
+		}
+	})
+}
+
+func Test_a_worker_that_is_told_to_stop_begins_nothing_more(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		spec := f.spec(30, 400)
+		spec.DelayMin, spec.DelayMax = 0, 0
+		_, end := a.crawl(spec)
+		time.Sleep(10 * time.Second)
+		had := b.hosts()
+		if len(had) < 5 {
+			f.Fatalf("b has %d hosts", len(had))
+		}
+		told := time.Now()
+		b.manager.Leaving()
+		time.Sleep(5 * time.Second)
+		if n := b.engine.Scheduler().InFlight(); n > 0 || len(b.hosts()) > 0 {
+			f.Errorf("%d requests of b are in flight, and it has %d hosts", n, len(b.hosts()))
+		}
+		for h := range had {
+			if last := f.web.lastBy(h); last.by == "b" && last.at.Sub(told) > 50*time.Millisecond {
+				f.Errorf("b asks %s %s after it was told to stop", h, last.at.Sub(told))
+			}
+		}
+		b.stop()
+		if sum := end(); sum.Status != ledger.Completed || sum.Counters.Processed != 30*400 {
+			f.Errorf("it ended as %+v", sum)
+		}
+	})
+}
+
+func Test_a_worker_that_is_told_to_stop_stops_while_a_store_is_away(t *testing.T) {
+	for _, away := range []func(p *process) *atomic.Bool{
+		func(p *process) *atomic.Bool { return &p.unread },
+		func(p *process) *atomic.Bool { return &p.cut },
+	} {
+		inVirtualTime(t, func(f *fixture) {
+			a, b := f.start("a"), f.start("b")
+			_, end := a.crawl(f.spec(30, 30))
+			time.Sleep(10 * time.Second)
+			had := len(b.hosts())
+			away(b).Store(true)
+			time.Sleep(3 * time.Second)
+			told := time.Now()
+			b.stop()
+			if took := time.Since(told); had < 5 || took > 13*time.Second {
+				f.Errorf("b had %d hosts, and took %s to stop", had, took)
+			}
+			if sum := end(); sum.Status != ledger.Completed {
+				f.Errorf("it ended as %+v", sum)
+			}
+			f.all(30*30, 2*had)
+		})
+	}
+}
+
+func Test_leases_are_renewed_while_the_ledger_keeps_a_crawl_from_being_left(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		r, end := a.crawl(f.spec(30, 100))
+		time.Sleep(10 * time.Second)
+		b.unread.Store(true)
+		time.Sleep(3 * time.Second)
+		r.Stop("a person stopped it")
+		expired := map[string]bool{}
+		for range 60 {
+			time.Sleep(500 * time.Millisecond)
+			for h := range b.hosts() {
+				expired[h] = expired[h] || !b.manager.Held(h)
+			}
+		}
+		for h, was := range expired {
+			if was {
+				f.Errorf("b has %s, and its lease had expired", h)
+			}
+		}
+		if len(b.hosts()) < 5 {
+			f.Errorf("b has %d hosts", len(b.hosts()))
+		}
+		b.unread.Store(false)
+		if sum := end(); sum.Status != ledger.Partial {
+			f.Errorf("it ended as %+v", sum)
+		}
+		time.Sleep(5 * time.Second)
+		if n := len(b.hosts()); n > 0 {
+			f.Errorf("b has left the crawl and has %d hosts", n)
+		}
+	})
+}
+
+func Test_a_lease_that_ran_out_while_the_machine_was_suspended_is_not_held(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a := f.start("a")
+		r, end := a.crawl(f.spec(3, 100))
+		defer func() { r.Yield(); end() }()
+		time.Sleep(5 * time.Second)
+		held := func() (n int) {
+			for h := range a.hosts() {
+				if a.manager.Held(h) {
+					n++
+				}
+			}
+			return n
+		}
+		if n := held(); n != 3 {
+			f.Fatalf("%d of 3 hosts are held", n)
+		}
+		f.ahead.Store(int64(time.Hour))
+		if n := held(); n != 0 {
+			f.Errorf("%d hosts are held an hour later", n)
+		}
 	})
 }
 

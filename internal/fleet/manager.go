@@ -27,7 +27,7 @@ type Config struct {
 	Ledger Ledger
 	Log    *slog.Logger
 	Now    func() time.Time
-	Until  func(time.Time) time.Duration // left until a deadline, by a clock that nobody sets; default time.Until
+	Until  func(time.Time) time.Duration // left until a deadline; default: by the clock that nobody sets and by Now, whichever shows less
 
 	Worker string        // name of this process, new at each start
 	Host   string        // the machine's name
@@ -70,6 +70,7 @@ type Manager struct {
 	silence atomic.Pointer[string] // what Run waits for
 	started time.Time
 	number  atomic.Int64 // that the board gave it
+	leaving atomic.Bool  // nothing new is begun here
 
 	mu         sync.Mutex
 	supervised map[int64]*supervision
@@ -117,7 +118,11 @@ func New(cfg Config) *Manager {
 		cfg.TTL = DefaultTTL
 	}
 	if cfg.Until == nil {
-		cfg.Until = time.Until
+		// The monotonic clock stands still while the machine is suspended. A
+		// clock on the wall that is set forward costs a wait for the next renewal.
+		cfg.Until = func(d time.Time) time.Duration {
+			return min(time.Until(d), d.Round(0).Sub(cfg.Now().Round(0)))
+		}
 	}
 	if cfg.Turn <= 0 {
 		cfg.Turn = defaultTurn
@@ -194,6 +199,15 @@ func (m *Manager) poke() {
 	}
 }
 
+// Leaving begins no more requests, for this process is about to end: what it has
+// is drained and given back, and nothing is leased or joined any more. What is
+// leased at this moment is drained by who leases it.
+func (m *Manager) Leaving() {
+	m.leaving.Store(true)
+	s := m.engine.Scheduler()
+	s.Drain(names(s.Held()), m.cfg.Now())
+}
+
 // Run takes part until ctx ends, then gives everything back.
 func (m *Manager) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
@@ -258,7 +272,7 @@ func (m *Manager) Turn(ctx context.Context) error {
 	if err := m.giveBack(ctx, now); err != nil {
 		return fmt.Errorf("give leases back: %w", err)
 	}
-	if look {
+	if look && !m.leaving.Load() {
 		if err := m.lease(ctx); err != nil {
 			return fmt.Errorf("lease hosts: %w", err)
 		}
@@ -313,27 +327,21 @@ func (m *Manager) renew(ctx context.Context, now time.Time) error {
 	var changed []frontier.Lease
 	err := s.Exclusive(func() error {
 		lost, news, err := m.cfg.Board.Renew(ctx, m.cfg.Worker, m.cfg.TTL)
-		if err != nil {
-			return err
-		}
 		if len(lost) > 0 {
 			m.log.Warn("leases were lost; others have these hosts now", "hosts", len(lost))
 			s.Drop(lost, now)
 		}
 		changed, unknown = news, s.Refresh(news, now)
-		return nil
+		return err // what came beside it is not told again
 	})
-	if err != nil {
-		return err
-	}
 	s.Renewed(now)
-	return m.know(ctx, unknown, changed)
+	return errors.Join(err, m.know(ctx, unknown, changed))
 }
 
 // know joins crawls that leases brought work of, and takes that work in. If a
 // store does not answer, the groups are given back, and come again.
 func (m *Manager) know(ctx context.Context, unknown []frontier.CrawlID, leases []frontier.Lease) error {
-	if len(unknown) == 0 {
+	if len(unknown) == 0 || m.leaving.Load() {
 		return nil
 	}
 	s := m.engine.Scheduler()
@@ -417,35 +425,38 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool, err error) {
 }
 
 // lease takes what is free, and what robots.txt files lead to.
-func (m *Manager) lease(ctx context.Context) error {
+func (m *Manager) lease(ctx context.Context) (err error) {
 	s := m.engine.Scheduler()
 	var unknown []frontier.CrawlID
 	var leases []frontier.Lease
-	_, room := s.Leased()
-	if n := min(room, m.cfg.Groups); n > 0 {
-		err := s.Exclusive(func() (err error) {
-			leases, err = m.cfg.Board.Acquire(ctx, m.cfg.Worker, m.cfg.TTL, n, m.prefers)
-			unknown = s.Take(leases, m.cfg.Now())
-			return err
-		})
-		if err != nil {
-			return err
+	take := func(got ...frontier.Lease) {
+		leases = append(leases, got...)
+		unknown = append(unknown, s.Take(got, m.cfg.Now())...)
+		if m.leaving.Load() {
+			s.Drain(names(got), m.cfg.Now())
 		}
 	}
+	_, room := s.Leased()
+	if n := min(room, m.cfg.Groups); n > 0 {
+		err = s.Exclusive(func() error {
+			got, err := m.cfg.Board.Acquire(ctx, m.cfg.Worker, m.cfg.TTL, n, m.prefers)
+			take(got...)
+			return err
+		})
+	}
 	for _, group := range s.Wanted() {
-		err := s.Exclusive(func() error {
+		if err != nil {
+			break
+		}
+		err = s.Exclusive(func() error {
 			l, ok, err := m.cfg.Board.Claim(ctx, m.cfg.Worker, m.cfg.TTL, group)
-			if err == nil && ok {
-				leases = append(leases, l)
-				unknown = append(unknown, s.Take([]frontier.Lease{l}, m.cfg.Now())...)
+			if ok {
+				take(l)
 			}
 			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return m.know(ctx, unknown, leases)
+	return errors.Join(err, m.know(ctx, unknown, leases))
 }
 
 // giveBack releases what has no work and what another worker should have.
@@ -484,8 +495,8 @@ func (m *Manager) release(ctx context.Context, leases []frontier.Lease, idle tim
 		return err
 	}
 	// For people, in the ledger. Without an answer they miss what was learned
-	// last; leases must not expire over it.
-	soon, cancel := context.WithTimeout(ctx, m.cfg.TTL/6)
+	// last; leases must not expire over it, nor a stop wait for it.
+	soon, cancel := context.WithTimeout(ctx, min(m.cfg.TTL/6, crawl.Grace))
 	defer cancel()
 	if err := m.engine.WriteHosts(soon); err != nil {
 		m.log.Warn("what was learned about hosts is not in the ledger yet", "error", err)
@@ -498,9 +509,8 @@ func (m *Manager) release(ctx context.Context, leases []frontier.Lease, idle tim
 // HandBack returns all leases at the end; by then nothing is in flight. A group of
 // which something could not be committed is left to its lease's end.
 func (m *Manager) HandBack(ctx context.Context) error {
-	s := m.engine.Scheduler()
-	held := s.Held()
-	s.Drain(names(held), m.cfg.Now())
+	m.Leaving()
+	held := m.engine.Scheduler().Held()
 	for _, r := range m.runs() {
 		_ = m.handIn(ctx, r) // or they stay spent
 		_ = m.unreport(ctx, r.ID)

@@ -18,6 +18,8 @@ import (
 	"tiptoe/internal/fetch"
 	"tiptoe/internal/fleet"
 	"tiptoe/internal/fleetsim"
+	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
 )
 
@@ -31,7 +33,10 @@ type fixture struct {
 	books *fleetsim.Books
 	web   *web
 	procs []*process
+	ahead atomic.Int64 // how far the clock on the wall was set, or ran while the machine was suspended
 }
+
+func (f *fixture) now() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }
 
 func inVirtualTime(t *testing.T, test func(f *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -39,6 +44,7 @@ func inVirtualTime(t *testing.T, test func(f *fixture)) {
 		defer func() {
 			for _, p := range f.procs {
 				p.cut.Store(false)
+				p.unread.Store(false)
 				p.stop()
 			}
 		}()
@@ -57,6 +63,8 @@ type process struct {
 	manager *fleet.Manager
 	cut     atomic.Bool // from the store
 	flaky   atomic.Bool // one call in ten is lost, or its reply
+	unread  atomic.Bool // the ledger hangs
+	half    atomic.Bool // what leases bring comes beside an error
 
 	stopEngine, stopManager context.CancelFunc
 	engineDone, done        chan struct{}
@@ -66,8 +74,8 @@ func (f *fixture) start(name string) *process {
 	p := &process{f: f, name: name, engineDone: make(chan struct{}), done: make(chan struct{})}
 	p.member = f.join(p.line)
 	log := slog.New(slog.DiscardHandler)
-	p.manager = fleet.New(fleet.Config{Board: p.member, Ledger: f.books, Log: log, Now: time.Now, Worker: name, Host: "here", TTL: ttl})
-	p.engine = crawl.New(crawl.Config{Store: p.member, Ledger: f.books, Fetcher: p, Log: log, Now: time.Now, Rand: rand.Float64,
+	p.manager = fleet.New(fleet.Config{Board: board{p.member, p}, Ledger: desk{f.books, p}, Log: log, Now: f.now, Worker: name, Host: "here", TTL: ttl})
+	p.engine = crawl.New(crawl.Config{Store: p.member, Ledger: desk{f.books, p}, Fetcher: p, Log: log, Now: time.Now, Rand: rand.Float64,
 		Workers: 64, Fleet: p.manager})
 	p.manager.Bind(p.engine)
 	engine, stopEngine := context.WithCancel(context.Background())
@@ -93,11 +101,7 @@ func (f *fixture) start(name string) *process {
 // flight end, what they brought is written, and the hosts are handed back.
 func (p *process) stop() {
 	s := p.engine.Scheduler()
-	var groups []string
-	for _, l := range s.Held() {
-		groups = append(groups, l.Group)
-	}
-	s.Drain(groups, time.Now())
+	p.manager.Leaving()
 	for range 100 {
 		if s.InFlight() == 0 {
 			break
@@ -122,6 +126,49 @@ func (p *process) line(_ string, effect func()) error {
 		return errAway
 	}
 	return nil
+}
+
+// desk is a process's line to the ledger.
+type desk struct {
+	*fleetsim.Books
+	p *process
+}
+
+func (d desk) Commit(ctx context.Context, b *ledger.Batch) error {
+	for d.p.unread.Load() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return d.Books.Commit(ctx, b)
+}
+
+// board is one of several stores, of which some do not answer.
+type board struct {
+	*fleetsim.Member
+	p *process
+}
+
+func (b board) Acquire(ctx context.Context, worker string, ttl time.Duration, most int, prefers func(string) bool) ([]frontier.Lease, error) {
+	leases, err := b.Member.Acquire(ctx, worker, ttl, most, prefers)
+	return leases, b.beside(err)
+}
+
+func (b board) Renew(ctx context.Context, worker string, ttl time.Duration) (lost []string, changed []frontier.Lease, err error) {
+	lost, changed, err = b.Member.Renew(ctx, worker, ttl)
+	if len(lost)+len(changed) > 0 {
+		err = b.beside(err)
+	}
+	return lost, changed, err
+}
+
+func (b board) beside(err error) error {
+	if b.p.half.Load() {
+		return errors.Join(err, errAway)
+	}
+	return err
 }
 
 func (p *process) hosts() map[string]bool {
@@ -168,6 +215,7 @@ func (p *process) supervise(r *crawl.Run) func() crawl.Summary {
 // web is what the processes fetch from: chains of pages.
 type web struct {
 	pages int
+	down  string // a host that refuses connections
 
 	mu   sync.Mutex
 	hits map[string]int // by URL
@@ -188,6 +236,9 @@ func (p *process) Do(ctx context.Context, req *fetch.Request) (*fetch.Response, 
 	}
 	started := time.Now()
 	req.OnWire(started)
+	if req.URL.Hostname() == p.f.web.down {
+		return nil, &fetch.Error{Outcome: outcome.Connect, Op: "dial", Err: errors.New("refused")}
+	}
 	p.f.web.note(req.URL.HostKey(), req.URL.String(), hit{started, p.name})
 	select {
 	case <-time.After(100 * time.Millisecond):

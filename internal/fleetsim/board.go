@@ -211,7 +211,6 @@ func (m *Member) Withdraw(_ context.Context, crawl int64, by string) error {
 		}
 		m.s.announce(frontier.Announced{ID: crawl}, true)
 		delete(m.s.crawls, crawl)
-		delete(m.s.spent, crawl)
 		maps.DeleteFunc(m.s.reports, func(k reportKey, _ expiring[frontier.Report]) bool { return k.crawl == crawl })
 	})
 	return cmp.Or(err, refused)
@@ -240,11 +239,11 @@ func (m *Member) Crawls(context.Context) (list []frontier.Announced, err error) 
 // Spend implements frontier.Board.
 func (m *Member) Spend(_ context.Context, crawl int64, _ string, n int64) (granted, spent int64, err error) {
 	err = m.call("spend", func() {
-		granted = n
-		if limit := m.s.crawls[crawl].Cap; limit > 0 {
-			granted = min(n, max(limit-m.s.spent[crawl], 0))
+		granted = max(n, -m.s.spent[crawl])
+		if c, on := m.s.crawls[crawl]; !on || c.Cap > 0 {
+			granted = min(granted, max(c.Cap-m.s.spent[crawl], 0))
 		}
-		m.s.spent[crawl] = max(m.s.spent[crawl]+granted, 0)
+		m.s.spent[crawl] += granted
 		if spent = m.s.spent[crawl]; granted != 0 {
 			m.s.tell("spend", "%d: %d of %d, spent %d", m.id, granted, n, spent)
 		}

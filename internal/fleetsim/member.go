@@ -215,6 +215,7 @@ func (m *Member) CloseCrawl(frontier.CrawlID) {}
 func (m *Member) DropCrawl(_ context.Context, crawl frontier.CrawlID) error {
 	return m.call("drop", func() {
 		delete(m.s.open, crawl)
+		delete(m.s.spent, int64(crawl))
 		for k := range m.s.seen {
 			if k.crawl == crawl {
 				delete(m.s.seen, k)

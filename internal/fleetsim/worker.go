@@ -259,12 +259,7 @@ func (w *worker) stop() {
 	w.s.note("stop", w.name)
 	w.s.res.Stops++
 	w.leaving = true
-	sched := w.engine.Scheduler()
-	var groups []string
-	for _, l := range sched.Held() {
-		groups = append(groups, l.Group)
-	}
-	sched.Drain(groups, w.wall())
+	w.manager.Leaving()
 }
 
 func (w *worker) idle() bool {

@@ -31,10 +31,10 @@ type Board interface {
 
 	// Spend takes up to n pages of a crawl's budget for a worker; fewer, or
 	// none, if no more are left. A negative n gives pages back. A crawl with
-	// no cap has any number. spent is what all workers have taken by now; what
-	// a worker took and died with stays spent, as nobody knows how much of it
-	// was used. It outlives Withdraw: a crawl that is resumed has no second
-	// budget.
+	// no cap has any number, one that is not on the board none. spent is what
+	// all workers have taken by now; what a worker took and died with stays
+	// spent, as nobody knows how much of it was used. It outlives Withdraw,
+	// until the crawl is dropped: one that is resumed has no second budget.
 	Spend(ctx context.Context, crawl int64, worker string, n int64) (granted, spent int64, err error)
 
 	// Report tells how a crawl goes at one worker; it is forgotten after ttl.

@@ -280,10 +280,11 @@ func (sh *shard) detach(g *group) {
 	for _, q := range g.queues {
 		if g.state == parked {
 			q.crawl.parked.Add(-int64(q.waiting()))
+		} else {
+			q.crawl.retries.Add(-int64(len(q.delayed)))
 		}
 		q.crawl.pending.Add(-int64(q.total))
 		q.crawl.taken.Add(-int64(q.taken))
-		q.crawl.retries.Add(-int64(len(q.delayed)))
 	}
 	if g.state != idle {
 		sh.active--

@@ -66,6 +66,7 @@ func (g *group) queue(c *Crawl) *queue {
 		}
 	}
 	q := newQueue(c)
+	q.parked = g.state == parked
 	g.queues = append(g.queues, q)
 	return q
 }

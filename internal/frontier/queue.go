@@ -32,6 +32,7 @@ type queue struct {
 	total   int                 // in the store
 	taken   int                 // handed out, not committed
 	held    int                 // set aside until their robots.txt is known
+	parked  bool                // with its group: what is delayed waits for no try
 
 	loading bool
 	stale   bool                // what is being read was asked for before the window was given back
@@ -116,7 +117,9 @@ func (q *queue) fileDelayed(e Entry) {
 		return cmp.Compare(b.ID, a.ID)
 	})
 	q.delayed = slices.Insert(q.delayed, i, e)
-	q.crawl.retries.Add(1)
+	if !q.parked {
+		q.crawl.retries.Add(1)
+	}
 	q.out[e.ID] = struct{}{}
 }
 

@@ -314,14 +314,18 @@ func (sh *shard) park(g *group) {
 	}
 	sh.noteShare(g, false)
 	for _, q := range g.queues {
+		q.parked = true
 		q.crawl.parked.Add(int64(q.waiting()))
+		q.crawl.retries.Add(-int64(len(q.delayed)))
 	}
 	sh.setState(g, parked)
 }
 
 func (sh *shard) unpark(g *group) {
 	for _, q := range g.queues {
+		q.parked = false
 		q.crawl.parked.Add(-int64(q.waiting()))
+		q.crawl.retries.Add(int64(len(q.delayed)))
 	}
 	sh.setState(g, busy)
 }

@@ -14,7 +14,7 @@ import (
 // Member is one process's view of a shared store.
 type Member interface {
 	frontier.Store
-	frontier.Leases
+	frontier.Board
 }
 
 // RunLeases checks a store that many processes share. open makes an empty one
@@ -170,6 +170,8 @@ var leaseChecks = []struct {
 	name string
 	run  func(*fleet)
 }{
+	{"what was spent outlives the board and goes with the crawl", spending},
+
 	{"a group with work is leased to one worker, with its counts", func(f *fleet) {
 		a, b := f.start("a"), f.start("b")
 		if err := b.OpenCrawl(ctx, 2); err != nil {

@@ -52,36 +52,6 @@ func Test_a_picture_stays_until_the_next_one_and_goes_with_its_worker(t *testing
 	want(true, map[string]string{"a": "", "b": ""})
 }
 
-func Test_what_was_spent_outlives_the_board_and_goes_with_the_crawl(t *testing.T) {
-	s := openTest(t, Options{URL: testenv.StartRedis(t).URL(), Prefix: newPrefix()})
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	spend := func(n, granted, spent int64) {
-		t.Helper()
-		got, all, err := s.Spend(ctx, 1, "w", n)
-		if err != nil || got != granted || all != spent {
-			t.Errorf("asked for %d: %d granted, %d spent, %v; want %d and %d", n, got, all, err, granted, spent)
-		}
-	}
-	must(s.OpenCrawl(ctx, 1))
-	must(s.Announce(ctx, frontier.Announced{ID: 1, By: "w", First: true, Cap: 10}))
-	spend(8, 8, 8)
-	spend(-2, -2, 6)
-	must(s.Withdraw(ctx, 1, "w"))
-	must(s.Announce(ctx, frontier.Announced{ID: 1, By: "w", First: true, Cap: 10, Used: 4}))
-	spend(0, 0, 6) // two of them have no row; they were taken all the same
-	spend(8, 4, 10)
-	must(s.Withdraw(ctx, 1, "w"))
-	must(s.DropCrawl(ctx, 1))
-	must(s.OpenCrawl(ctx, 1))
-	must(s.Announce(ctx, frontier.Announced{ID: 1, By: "w", First: true, Cap: 10, Used: 4})) // a Redis that has forgotten
-	spend(8, 6, 10)
-}
-
 func Test_a_crawl_that_goes_on_is_told_to_whoever_holds_its_hosts(t *testing.T) {
 	opts := Options{URL: testenv.StartRedis(t).URL(), Prefix: newPrefix()}
 	server, worker := openTest(t, opts), openTest(t, opts)
