@@ -80,7 +80,7 @@ func (c *crawlCmd) Run(st *streams) error {
 	if err := remember(&spec, &c.Web); err != nil {
 		return err
 	}
-	if err := shareable(&c.Backends, spec.HostHeaders); err != nil {
+	if err := shareable(&c.Backends, spec.HostHeaders, &c.Client); err != nil {
 		return usageError{err}
 	}
 	if !c.New && c.DatabaseURL == "" {
@@ -100,12 +100,26 @@ func (c *crawlCmd) Run(st *streams) error {
 	})
 }
 
-// shareable refuses to give a fleet what it cannot keep.
-func shareable(b *config.Backends, logins map[string]string) error {
-	if b.Redis() == "" || len(logins) == 0 {
+// shareable refuses to give a fleet what it cannot keep: passwords are not
+// stored, and every worker has a client of its own.
+func shareable(b *config.Backends, logins map[string]string, c *config.Client) error {
+	if b.Redis() == "" {
 		return nil
 	}
-	return errors.New("a password in a URL is not stored, so other workers would not have it; leave --redis-url out, or send it with --header")
+	if len(logins) > 0 {
+		return errors.New("a password in a URL is not stored, so other workers would not have it; leave --redis-url out, or send it with --header")
+	}
+	for _, f := range []struct {
+		flag string
+		set  bool
+	}{{"--proxy", c.Proxy != ""}, {"--resolve", len(c.Resolve) > 0}, {"--cookies", c.Cookies}, {"--insecure", c.Insecure},
+		{"--no-http2", !c.HTTP2}, {"--allow-private", c.AllowPrivate}} {
+		if f.set {
+			return fmt.Errorf("%s: it would hold in this process only, and other workers of the fleet would fetch without it; "+
+				"give it to every tiptoe worker and tiptoe serve and order the crawl with tiptoe job run, or leave --redis-url out", f.flag)
+		}
+	}
+	return nil
 }
 
 // checkWeb is app.CheckWeb with the flag's name in front.

@@ -61,9 +61,6 @@ func (c *resumeCmd) Run(st *streams) error {
 		return usageError{err}
 	}
 	logins, err := c.logins()
-	if err == nil {
-		err = shareable(&c.Backends, logins)
-	}
 	if err != nil {
 		return usageError{err}
 	}
@@ -74,6 +71,9 @@ func (c *resumeCmd) Run(st *streams) error {
 	spec, web, err := c.settings(row, logins)
 	if err != nil {
 		return err
+	}
+	if err := shareable(&c.Backends, logins, &web.Client); err != nil {
+		return usageError{err}
 	}
 	if err := checkWeb(web); err != nil {
 		return usageError{err}
@@ -182,8 +182,8 @@ func (c *resumeCmd) settings(row ledger.Crawl, logins map[string]string) (crawl.
 	web := config.Web{
 		Profile: s.Profile, PerHost: &s.PerHost, Delay: &config.Delay{Min: s.DelayMin, Max: s.DelayMax},
 		UserAgent: s.UserAgent, Timeout: s.Timeout, MaxBody: config.Bytes(s.MaxBody),
-		Proxy: k.Proxy, Resolve: slices.Concat(c.Resolve, k.Resolve), Cookies: k.Cookies, Insecure: k.Insecure,
-		HTTP2: !k.HTTP1, AllowPrivate: k.AllowPrivate, Group: k.Group, Groups: k.Groups,
+		Client: config.Client{Proxy: k.Proxy, Resolve: slices.Concat(c.Resolve, k.Resolve), Cookies: k.Cookies, Insecure: k.Insecure,
+			HTTP2: !k.HTTP1, AllowPrivate: k.AllowPrivate, Group: k.Group, Groups: k.Groups},
 	}
 	if c.Proxy != nil {
 		web.Proxy = *c.Proxy

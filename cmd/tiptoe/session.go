@@ -46,11 +46,11 @@ type opener func(ctx context.Context, a *app.App, hooks crawl.Hooks) (*crawl.Run
 
 func (s *session) run(open opener) error {
 	term := tui.Detect(s.st.out, os.Getenv)
-	showLive := term.Live && !s.log.Quiet && !s.log.JSON && !s.ui.UI
+	showLive := term.Live && !s.log.Quiet && !s.ui.JSON && !s.ui.UI
 	if showLive {
 		s.live = tui.NewLive(tui.LiveOptions{Source: s.status, Stop: s.stop, Force: s.leave, Out: s.st.out, Terminal: term})
 	}
-	if s.log.JSON {
+	if s.ui.JSON {
 		s.events = tui.NewJSON(s.st.out)
 	}
 	logger := s.logger()
@@ -102,7 +102,7 @@ func (s *session) summarise(sum crawl.Summary, why string) {
 		sum.Reason = "Not one page could be fetched"
 	}
 	f := s.st.out
-	if s.log.JSON {
+	if s.ui.JSON {
 		f = s.st.err
 	}
 	sum.Database = s.settings.Backends.DatabaseURL != ""

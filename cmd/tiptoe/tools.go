@@ -282,7 +282,7 @@ func (c *robotsCheckCmd) matcher(st *streams, policy robots.Policy) (*robots.Mat
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	return app.FetchRobots(ctx, config.Web{UserAgent: c.Agent, Timeout: 10 * time.Second, HTTP2: true}, u, c.Agent, policy)
+	return app.FetchRobots(ctx, config.Web{UserAgent: c.Agent, Timeout: 10 * time.Second, Client: config.Client{HTTP2: true}}, u, c.Agent, policy)
 }
 
 // readInput reads a file, or standard input for "-".

@@ -13,8 +13,9 @@ import (
 	"tiptoe/internal/crawl"
 )
 
-// uiFlags open the dashboard for a crawl on the command line.
+// uiFlags say how a crawl on the command line is shown.
 type uiFlags struct {
+	JSON     bool   `help:"One JSON event per page on standard output." env:"TIPTOE_JSON" group:"Output"`
 	UI       bool   `name:"ui" help:"Show the crawl in the dashboard, in a browser, instead of the live view." env:"TIPTOE_UI" group:"Output"`
 	UIListen string `name:"ui-listen" help:"Loopback address of the dashboard; port 0 is any that is free." default:"127.0.0.1:0" env:"TIPTOE_UI_LISTEN" placeholder:"ADDR" group:"Output"`
 }

@@ -12,11 +12,13 @@ import (
 	"tiptoe/internal/crawl"
 )
 
+// workerCmd has only what a crawl does not bring along: pace, robots.txt and
+// bounds are those of whoever began it.
 type workerCmd struct {
 	config.Backends
 	config.Data
-	config.Web
-	config.Machine
+	config.Client
+	config.Process
 	config.Logging
 }
 
@@ -29,7 +31,14 @@ Workers lease hosts, so a host is fetched by one of them at a time, at exactly
 its pace, whoever has it. They work for every crawl that somebody began with
 the same two addresses: jobs of tiptoe serve, or tiptoe crawl. SIGTERM hands
 all hosts back within seconds; a worker that is killed is replaced when its
-leases expire (--lease-ttl). tiptoe workers lists who is there.`
+leases expire (--lease-ttl). tiptoe workers lists who is there.
+
+A crawl brings its pace, its robots.txt policy, its headers and its bounds
+along. What is below under "Requests" it does not, and what is paced together
+neither: give every worker and server the same. Another --group or --groups
+than that of the workers that are there is refused, because a host in two
+groups would have two paces; --proxy, --resolve, --cookies, --insecure,
+--no-http2, --allow-private and --lease-ttl are not compared.`
 }
 
 // Run works until it is told to stop.
@@ -40,15 +49,19 @@ func (c *workerCmd) Run(st *streams) error {
 	if err := c.Backends.Check(); err != nil {
 		return usageError{err}
 	}
-	if err := c.Machine.Check(); err != nil {
+	if err := c.Process.Check(); err != nil {
 		return usageError{err}
 	}
-	if err := checkWeb(c.Web); err != nil {
+	if err := c.Client.Check(); err != nil {
+		return usageError{err}
+	}
+	web := config.Web{Client: c.Client}
+	if err := checkWeb(web); err != nil {
 		return usageError{err}
 	}
 	s := &session{st: st, log: c.Logging}
 	log := s.logger()
-	a, err := app.Open(app.Settings{Dir: c.DataDir, Machine: c.Machine, Web: c.Web, Log: log, Backends: c.Backends})
+	a, err := app.Open(app.Settings{Dir: c.DataDir, Machine: config.Machine{Process: c.Process}, Web: web, Log: log, Backends: c.Backends})
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,8 @@ type App struct {
 	name, machine string // of this process, new at each start, and where it runs
 	opened        time.Time
 
+	unlist func() // from the fleet's list; nil when Fleet does it
+
 	stopProfiles func()
 	control      *control.Server
 }
@@ -129,7 +131,9 @@ func Open(s Settings) (_ *App, err error) {
 	if cfg.GroupOf, err = groupOf(s.Web, a.Client); err != nil {
 		return nil, err
 	}
-	a.joinFleet(&cfg, s)
+	if err := a.joinFleet(&cfg, s); err != nil {
+		return nil, err
+	}
 	a.Engine = crawl.New(cfg)
 	if a.Fleet != nil {
 		a.Fleet.Bind(a.Engine)
@@ -193,6 +197,9 @@ func (a *App) Close() error {
 	if a.Ledger != nil {
 		errs = append(errs, a.Ledger.Close())
 	}
+	if a.unlist != nil {
+		a.unlist()
+	}
 	if a.Store != nil {
 		errs = append(errs, a.Store.Close())
 	}
@@ -208,6 +215,7 @@ func (a *App) Serve(ctx context.Context) error {
 	if a.Fleet == nil {
 		return a.Engine.Run(ctx)
 	}
+	a.unlist = nil
 	part, leave := context.WithCancel(context.WithoutCancel(ctx))
 	left := make(chan error, 1)
 	go func() { left <- a.Fleet.Run(part) }()

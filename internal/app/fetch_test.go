@@ -29,8 +29,8 @@ func Test_the_API_fetches_one_page_now(t *testing.T) {
 		t.Run(fmt.Sprint("private addresses allowed: ", private), func(t *testing.T) {
 			gap := config.Delay{Min: time.Millisecond, Max: time.Millisecond}
 			sv, err := OpenService(ServiceSettings{
-				Settings: Settings{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Machine: config.Machine{Workers: 8},
-					Web: config.Web{Delay: &gap, UserAgent: "tiptoe/1.0", Timeout: 5 * time.Second, MaxBody: 1 << 20, RelNofollow: "follow", AllowPrivate: private}},
+				Settings: Settings{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Machine: config.Machine{Process: config.Process{Workers: 8}},
+					Web: config.Web{Delay: &gap, UserAgent: "tiptoe/1.0", Timeout: 5 * time.Second, MaxBody: 1 << 20, RelNofollow: "follow", Client: config.Client{AllowPrivate: private}}},
 				Service: config.Service{Listen: "127.0.0.1:0"},
 			})
 			if err != nil {

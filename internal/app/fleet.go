@@ -52,14 +52,28 @@ func patience(lease time.Duration) time.Duration {
 }
 
 // joinFleet makes this process a worker among others if the frontier is shared.
-func (a *App) joinFleet(cfg *crawl.Config, s Settings) {
-	board, ok := a.Store.(frontier.Board)
+func (a *App) joinFleet(cfg *crawl.Config, s Settings) error {
+	board, ok := a.Store.(*redisstore.Store)
 	if !ok {
-		return
+		return nil
+	}
+	grouping, err := s.Web.Grouping()
+	if err != nil {
+		return err
+	}
+	self := frontier.Worker{ID: a.name, Host: a.machine, Started: a.opened}
+	if err := board.Agree(context.Background(), self, s.Backends.LeaseTTL, grouping); err != nil {
+		return err
+	}
+	a.unlist = func() { // somebody who never worked is not missed
+		ctx, cancel := context.WithTimeout(context.Background(), crawl.Grace)
+		defer cancel()
+		board.Heartbeat(ctx, frontier.Worker{ID: a.name}, 0)
 	}
 	a.Fleet = fleet.New(fleet.Config{Board: board, Ledger: a.Ledger, Log: s.Log, Now: cfg.Now,
 		Worker: a.name, Host: a.machine, TTL: s.Backends.LeaseTTL})
 	cfg.Fleet = a.Fleet
+	return nil
 }
 
 func machineName() string {

@@ -65,7 +65,7 @@ func (n *names) url(name string) string { return "http://" + name + ":" + n.port
 // web is how to reach the names; a gap of gap, two in flight.
 func (n *names) web(gap time.Duration) config.Web {
 	return config.Web{Profile: "polite", Delay: &config.Delay{Min: gap, Max: gap}, UserAgent: "tiptoe/1.0", Timeout: 10 * time.Second,
-		MaxBody: 1 << 20, MaxRedirects: 10, RelNofollow: "follow", Resolve: []string{"*:" + n.port + ":127.0.0.1"}}
+		MaxBody: 1 << 20, MaxRedirects: 10, RelNofollow: "follow", Client: config.Client{Resolve: []string{"*:" + n.port + ":127.0.0.1"}}}
 }
 
 func (n *names) spec(t *testing.T, w config.Web, urls ...string) crawl.Spec {
@@ -86,7 +86,8 @@ func (n *names) spec(t *testing.T, w config.Web, urls ...string) crawl.Spec {
 }
 
 func machine() config.Machine {
-	return config.Machine{Workers: 64, Parsers: 8, RobotsSlots: 64, FrontierURLs: 100_000, ReadyHosts: 10_000, SeenURLs: 100_000, SeenLookups: 64, BodyBytes: 1 << 24}
+	return config.Machine{Process: config.Process{Workers: 64, Parsers: 8, RobotsSlots: 64, FrontierURLs: 100_000, ReadyHosts: 10_000, BodyBytes: 1 << 24},
+		Seen: config.Seen{SeenURLs: 100_000, SeenLookups: 64}}
 }
 
 // crawlAll runs a crawl in dir to its end and returns its requests.

@@ -14,7 +14,7 @@ import (
 // CheckWeb reports what is wrong with the settings of the client, without
 // touching anything.
 func CheckWeb(w config.Web) error {
-	c, err := newClient(Settings{Web: w, Machine: config.Machine{Workers: 1, BodyBytes: 1 << 20}})
+	c, err := newClient(Settings{Web: w, Machine: config.Machine{Process: config.Process{Workers: 1, BodyBytes: 1 << 20}}})
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func CheckWeb(w config.Web) error {
 
 // FetchRobots reads the robots.txt of a URL's origin, following its redirects.
 func FetchRobots(ctx context.Context, web config.Web, u weburl.URL, agent string, policy robots.Policy) (*robots.Matcher, error) {
-	client, err := newClient(Settings{Web: web, Machine: config.Machine{Workers: 4, BodyBytes: 1 << 20}})
+	client, err := newClient(Settings{Web: web, Machine: config.Machine{Process: config.Process{Workers: 4, BodyBytes: 1 << 20}}})
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func session(t *testing.T, web *demo.Web, dir string, spec func(*crawl.Spec), op
 	t.Helper()
 	perHost := 2
 	w := config.Web{Profile: "polite", UserAgent: "tiptoe/test", PerHost: &perHost, Delay: &config.Delay{Min: 20 * time.Millisecond, Max: 40 * time.Millisecond},
-		Timeout: 10 * time.Second, MaxBody: 1 << 20, MaxRedirects: 10, Retries: 3, Resolve: web.Resolve(), RelNofollow: "follow", HTTP2: true}
+		Timeout: 10 * time.Second, MaxBody: 1 << 20, MaxRedirects: 10, Retries: 3, RelNofollow: "follow", Client: config.Client{Resolve: web.Resolve(), HTTP2: true}}
 	var seeds []config.Seed
 	for _, raw := range web.Seeds() {
 		s, err := config.ParseSeed(raw, "demo")
@@ -43,7 +43,9 @@ func session(t *testing.T, web *demo.Web, dir string, spec func(*crawl.Spec), op
 	spec(&s)
 	w.Delay = &config.Delay{Min: s.DelayMin, Max: s.DelayMax}
 	a, err := app.Open(app.Settings{Dir: dir, Web: w, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Machine: config.Machine{Workers: 64, Shards: 2, Parsers: 8, RobotsSlots: 8, FrontierURLs: 100_000, ReadyHosts: 1000, SeenURLs: 100_000, SeenLookups: 8, BodyBytes: 1 << 24}})
+		Machine: config.Machine{
+			Process: config.Process{Workers: 64, Shards: 2, Parsers: 8, RobotsSlots: 8, FrontierURLs: 100_000, ReadyHosts: 1000, BodyBytes: 1 << 24},
+			Seen:    config.Seen{SeenURLs: 100_000, SeenLookups: 8}}})
 	if err != nil {
 		t.Fatal(err)
 	}

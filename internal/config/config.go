@@ -25,22 +25,31 @@ type Logging struct {
 	LogLevel string `help:"Least level that is logged: debug, info, warn, error." default:"info" enum:"debug,info,warn,error" env:"TIPTOE_LOG_LEVEL" group:"Output"`
 	LogJSON  bool   `name:"log-json" help:"Log as JSON lines." env:"TIPTOE_LOG_JSON" group:"Output"`
 	Quiet    bool   `short:"q" help:"Say nothing but warnings, errors and the exit code." env:"TIPTOE_QUIET" group:"Output"`
-	JSON     bool   `help:"One JSON event per page on standard output." env:"TIPTOE_JSON" group:"Output"`
 }
 
-// Machine are the concurrency layers of one process.
+// Machine is what one process takes of its machine.
 type Machine struct {
+	Process
+	Seen
+}
+
+// Process are the concurrency layers of one process.
+type Process struct {
 	Workers      int    `help:"URLs in hand at once: in flight, or fetched and not yet written." default:"512" env:"TIPTOE_WORKERS" group:"Machine"`
 	Shards       int    `help:"Scheduler shards; 0 is one per core." default:"0" env:"TIPTOE_SHARDS" group:"Machine"`
 	Parsers      int    `help:"Pages parsed at once." default:"128" env:"PARSE_SEMAPHORE_LIMIT,TIPTOE_PARSERS" group:"Machine"`
 	RobotsSlots  int    `help:"robots.txt fetches at once." default:"64" env:"ROBOTS_FETCH_SEMAPHORE_LIMIT,TIPTOE_ROBOTS_SLOTS" group:"Machine"`
 	FrontierURLs int    `name:"frontier-urls" help:"URLs of the frontier held in memory; the rest waits on disk." default:"5000000" env:"GLOBAL_FRONTIER_SIZE_LIMIT,TIPTOE_FRONTIER_URLS" group:"Machine"`
 	ReadyHosts   int    `help:"Hosts with work held in memory; the rest waits on disk." default:"500000" env:"READY_HEAP_SIZE_LIMIT,TIPTOE_READY_HOSTS" group:"Machine"`
-	SeenURLs     int    `name:"seen-urls" help:"Fingerprints held in memory; more are looked up on disk, behind a filter." default:"10000000" env:"TIPTOE_SEEN_URLS" group:"Machine"`
-	SeenLookups  int    `name:"seen-lookups" help:"Dedupe look-ups on disk at once." default:"512" env:"FP_CHECK_SEMAPHORE_LIMIT,TIPTOE_SEEN_LOOKUPS" group:"Machine"`
 	BodyBytes    Bytes  `help:"Bytes of large bodies in memory at once." default:"256MB" env:"TIPTOE_BODY_BYTES" group:"Machine"`
 	Pprof        string `help:"Serve Go profiles on this loopback address." env:"TIPTOE_PPROF" placeholder:"ADDR" group:"Machine"`
 	Governor     bool   `help:"Hold back when the disk is slow." default:"true" negatable:"" env:"GOVERNOR_ENABLED,TIPTOE_GOVERNOR" group:"Machine"`
+}
+
+// Seen bounds what the frontier in a data directory keeps of URLs it has seen.
+type Seen struct {
+	SeenURLs    int `name:"seen-urls" help:"Fingerprints held in memory; more are looked up on disk, behind a filter." default:"10000000" env:"TIPTOE_SEEN_URLS" group:"Machine"`
+	SeenLookups int `name:"seen-lookups" help:"Dedupe look-ups on disk at once." default:"512" env:"FP_CHECK_SEMAPHORE_LIMIT,TIPTOE_SEEN_LOOKUPS" group:"Machine"`
 }
 
 // Web says how hosts are spoken to.
@@ -54,20 +63,28 @@ type Web struct {
 	RobotsPolicy string        `help:"When robots.txt cannot be read: rfc9309 stays away, open goes on. (polite: rfc9309)" enum:"rfc9309,open," default:"" placeholder:"P" env:"TIPTOE_ROBOTS_POLICY" group:"Politeness"`
 	IgnoreRobots bool          `help:"Do not read robots.txt at all. Only for sites that are yours." env:"TIPTOE_IGNORE_ROBOTS" group:"Politeness"`
 	RobotsRules  string        `help:"File with your own rules on top of robots.txt, one a line: allow or disallow, host, regular expression on path and query." env:"TIPTOE_ROBOTS_RULES" placeholder:"FILE" group:"Politeness"`
-	Group        string        `help:"What is paced together: each host, or all hosts with one ip address." default:"host" enum:"host,ip" env:"TIPTOE_GROUP" group:"Politeness"`
-	Groups       []string      `help:"Hosts that you know to be one server, paced together; repeatable, in the config file a mapping of names to lists." env:"TIPTOE_GROUPS" sep:"none" placeholder:"NAME=HOST,HOST" group:"Politeness"`
 	RelNofollow  string        `help:"Links marked rel=nofollow: follow or skip." default:"follow" enum:"follow,skip" env:"TIPTOE_REL_NOFOLLOW" group:"Politeness"`
 	UserAgent    string        `help:"User-Agent header; its product token is what robots.txt rules are matched with." default:"${user_agent}" env:"TIPTOE_USER_AGENT" group:"Requests"`
 	Header       []string      `short:"H" help:"Extra request header, as 'Name: value'; repeatable." env:"TIPTOE_HEADERS" sep:"none" placeholder:"H" group:"Requests"`
 	Timeout      time.Duration `help:"Whole request, body included." default:"30s" env:"TIPTOE_TIMEOUT" group:"Requests"`
 	MaxBody      Bytes         `help:"Largest body, decoded." default:"10MB" env:"TIPTOE_MAX_BODY" group:"Requests"`
 	MaxRedirects int           `help:"Redirects in a row." default:"10" env:"TIPTOE_MAX_REDIRECTS" group:"Requests"`
-	Proxy        string        `help:"http, https or socks5 proxy for all requests." env:"TIPTOE_PROXY" placeholder:"URL" group:"Requests"`
-	Resolve      []string      `help:"Connect to this address for a host, as curl has it; repeatable." env:"TIPTOE_RESOLVE" sep:"none" placeholder:"HOST:PORT:ADDR" group:"Requests"`
-	Cookies      bool          `help:"Keep cookies for the length of the crawl." env:"TIPTOE_COOKIES" group:"Requests"`
-	Insecure     bool          `help:"Do not verify TLS certificates." env:"TIPTOE_INSECURE" group:"Requests"`
-	HTTP2        bool          `name:"http2" help:"Speak HTTP/2 where the server does." default:"true" negatable:"" env:"TIPTOE_HTTP2" group:"Requests"`
-	AllowPrivate bool          `help:"Follow links and redirects into private and loopback addresses." env:"TIPTOE_ALLOW_PRIVATE" group:"Requests"`
+
+	Client
+}
+
+// Client says how one process sends requests and which hosts it paces together.
+// A crawl does not bring it along: in a fleet every process has its own, and
+// all should have the same.
+type Client struct {
+	Group        string   `help:"What is paced together: each host, or all hosts with one ip address." default:"host" enum:"host,ip" env:"TIPTOE_GROUP" group:"Politeness"`
+	Groups       []string `help:"Hosts that you know to be one server, paced together; repeatable, in the config file a mapping of names to lists." env:"TIPTOE_GROUPS" sep:"none" placeholder:"NAME=HOST,HOST" group:"Politeness"`
+	Proxy        string   `help:"http, https or socks5 proxy for all requests." env:"TIPTOE_PROXY" placeholder:"URL" group:"Requests"`
+	Resolve      []string `help:"Connect to this address for a host, as curl has it; repeatable." env:"TIPTOE_RESOLVE" sep:"none" placeholder:"HOST:PORT:ADDR" group:"Requests"`
+	Cookies      bool     `help:"Keep cookies for the length of the crawl." env:"TIPTOE_COOKIES" group:"Requests"`
+	Insecure     bool     `help:"Do not verify TLS certificates." env:"TIPTOE_INSECURE" group:"Requests"`
+	HTTP2        bool     `name:"http2" help:"Speak HTTP/2 where the server does." default:"true" negatable:"" env:"TIPTOE_HTTP2" group:"Requests"`
+	AllowPrivate bool     `help:"Follow links and redirects into private and loopback addresses." env:"TIPTOE_ALLOW_PRIVATE" group:"Requests"`
 }
 
 // Bounds say what belongs to the crawl and when it ends.

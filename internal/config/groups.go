@@ -1,8 +1,12 @@
 package config
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -59,9 +63,9 @@ func readGroups(path string, v *yaml.Node) ([]any, error) {
 }
 
 // NamedGroups reads the operator's groups. Errors name the flag.
-func (w *Web) NamedGroups() ([]group.Named, error) {
+func (c *Client) NamedGroups() ([]group.Named, error) {
 	var list []group.Named
-	for _, s := range w.Groups {
+	for _, s := range c.Groups {
 		if strings.TrimSpace(s) == "" {
 			continue // a variable that is set to nothing
 		}
@@ -72,6 +76,40 @@ func (w *Web) NamedGroups() ([]group.Named, error) {
 		list = append(list, n)
 	}
 	return list, nil
+}
+
+// Check rejects groupings that cannot be. Errors name the flag.
+func (c *Client) Check() error {
+	if _, err := c.NamedGroups(); err != nil {
+		return err
+	}
+	if c.Group == "ip" && c.Proxy != "" {
+		return errors.New("--group: with a proxy the addresses of hosts are not known here; name groups with --groups, or leave --proxy out")
+	}
+	return nil
+}
+
+// groupingShown bounds the text of a grouping; beyond it a digest tells two
+// apart.
+const groupingShown = 300
+
+// Grouping is what is paced together, as flags: equal texts are equal
+// groupings. Which named group comes first matters, the order of its hosts does
+// not.
+func (c *Client) Grouping() (string, error) {
+	named, err := c.NamedGroups()
+	if err != nil {
+		return "", err
+	}
+	text := "--group " + cmp.Or(c.Group, "host")
+	for _, n := range named {
+		slices.Sort(n.Patterns)
+		text += " --groups " + n.Name + "=" + strings.Join(slices.Compact(n.Patterns), ",")
+	}
+	if len(text) > groupingShown {
+		text = fmt.Sprintf("%s... (digest %.6x)", strings.ToValidUTF8(text[:groupingShown], ""), sha256.Sum256([]byte(text)))
+	}
+	return text, nil
 }
 
 // maxRules bounds the operator's rule file, which is kept with the crawl.

@@ -66,3 +66,33 @@ func Test_a_bad_line_of_the_operators_rules_is_named_with_its_file(t *testing.T)
 		t.Errorf("%v", err)
 	}
 }
+
+func Test_equal_groupings_have_equal_texts_and_different_ones_do_not(t *testing.T) {
+	text := func(by string, groups ...string) string {
+		t.Helper()
+		c := Client{Group: by, Groups: groups}
+		s, err := c.Grouping()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	long := "l=a" + strings.Repeat(",host.example.org", 3) + strings.Repeat("x", 400)
+	for _, same := range [][2]string{
+		{text(""), text("host")},
+		{text("ip", "a=x.example, Y.example"), text("ip", "a=y.example,x.example,x.example", "")},
+		{text("", long), text("", long)},
+	} {
+		if same[0] != same[1] {
+			t.Errorf("%q and %q are the same", same[0], same[1])
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range []string{text("host"), text("ip"), text("ip", "a=x"), text("host", "a=x"), text("host", "a=x", "b=x"), text("host", "b=x", "a=x"),
+		text("host", long), text("host", long+"y")} {
+		if seen[s] || len(s) > groupingShown+40 {
+			t.Errorf("%q is another's, or too long", s)
+		}
+		seen[s] = true
+	}
+}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -42,17 +41,31 @@ func (w *Web) EffectivePerHost() int {
 
 // Check rejects values that no flag parser can see to be wrong.
 func (m *Machine) Check() error {
-	for _, v := range []struct {
-		name string
-		n    int
-	}{{"workers", m.Workers}, {"parsers", m.Parsers}, {"robots-slots", m.RobotsSlots}, {"frontier-urls", m.FrontierURLs},
-		{"ready-hosts", m.ReadyHosts}, {"seen-urls", m.SeenURLs}, {"seen-lookups", m.SeenLookups}} {
-		if v.n < 1 {
-			return fmt.Errorf("--%s: %d is too small; the least is 1", v.name, v.n)
-		}
+	if err := m.Process.Check(); err != nil {
+		return err
 	}
-	if m.Shards < 0 {
-		return fmt.Errorf("--shards: %d is negative; 0 means one per core", m.Shards)
+	return positive([]count{{"seen-urls", m.SeenURLs}, {"seen-lookups", m.SeenLookups}})
+}
+
+// Check does so for a process without a frontier of its own.
+func (p *Process) Check() error {
+	if p.Shards < 0 {
+		return fmt.Errorf("--shards: %d is negative; 0 means one per core", p.Shards)
+	}
+	return positive([]count{{"workers", p.Workers}, {"parsers", p.Parsers}, {"robots-slots", p.RobotsSlots},
+		{"frontier-urls", p.FrontierURLs}, {"ready-hosts", p.ReadyHosts}})
+}
+
+type count struct {
+	flag string
+	n    int
+}
+
+func positive(list []count) error {
+	for _, c := range list {
+		if c.n < 1 {
+			return fmt.Errorf("--%s: %d is too small; the least is 1", c.flag, c.n)
+		}
 	}
 	return nil
 }
@@ -105,11 +118,8 @@ func Spec(w *Web, b *Bounds, seeds []Seed) (crawl.Spec, error) {
 	if s.RobotsRules, err = readRules(w.RobotsRules); err != nil {
 		return s, err
 	}
-	if _, err := w.NamedGroups(); err != nil {
+	if err := w.Client.Check(); err != nil {
 		return s, err
-	}
-	if w.Group == "ip" && w.Proxy != "" {
-		return s, errors.New("--group: with a proxy the addresses of hosts are not known here; name groups with --groups, or leave --proxy out")
 	}
 	if s.Headers, err = headers(w.Header); err != nil {
 		return s, err

@@ -167,7 +167,6 @@ func (r *Run) Unused(n int64) int64 {
 
 // Part is this worker's part of a crawl.
 type Part struct {
-	Hosts     int
 	Pending   int64 // in groups held here
 	Parked    int64
 	InHand    int64

@@ -152,13 +152,16 @@ func (r *Run) limitReached() bool {
 // finish writes the end down and lets go of the crawl.
 func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	e, status, reason := r.e, end.status, end.reason
+	// A store may be away for long at any of these steps, and meanwhile the
+	// crawl may become another's.
+	yielding := func() bool { return e.cfg.Fleet != nil && r.Yielding() }
 	if e.cfg.Fleet != nil {
 		if err := e.patiently(ctx, "end the crawl", func() error { return e.cfg.Fleet.Ended(ctx, r) }); err != nil {
 			return Summary{}, err
 		}
-		if r.Yielding() {
-			return r.yield(), nil
-		}
+	}
+	if yielding() {
+		return r.yield(), nil
 	}
 	parkedURLs := r.fc.Parked()
 	if err := e.patiently(ctx, "write the crawl's end", func() error { return e.writeParked(ctx, r) }); err != nil {
@@ -205,6 +208,9 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 		b.Domains = append(b.Domains, domainRow(ch))
 	}
 	err := e.patiently(ctx, "write the crawl's end", func() error {
+		if yielding() {
+			return nil
+		}
 		e.sched.Close(r.fc, now) // a robots.txt that leads elsewhere goes on while it is paused
 		if err := e.cfg.Ledger.Commit(ctx, b); err != nil {
 			return err
@@ -215,11 +221,23 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	if err != nil {
 		return sum, fmt.Errorf("write the crawl's end: %w", err)
 	}
+	if yielding() {
+		return r.yield(), nil
+	}
 	// What is parked or set aside may be released later, and then the seen set
 	// says what was already fetched.
 	if status == ledger.Completed && stay == 0 {
-		if err := e.patiently(ctx, "forget what is done", func() error { return e.cfg.Store.DropCrawl(ctx, r.fc.ID) }); err != nil {
+		err := e.patiently(ctx, "forget what is done", func() error {
+			if yielding() { // whoever ends it drops it
+				return nil
+			}
+			return e.cfg.Store.DropCrawl(ctx, r.fc.ID)
+		})
+		if err != nil {
 			return sum, err
+		}
+		if yielding() {
+			return r.yield(), nil
 		}
 	}
 	r.cancel()

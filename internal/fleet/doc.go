@@ -22,7 +22,8 @@
 // each worker shows the hosts that matter most of its part (crawl.Picture), and
 // the supervisor's status is of all of them. Nothing is decided by it.
 //
-// Leases last TTL (30 s) and are renewed every third of it. Before each grant,
+// Leases last TTL (30 s) and are renewed with every look at the store: when it
+// has news, and every two seconds, or third of TTL if that is less. Before each grant,
 // and again before a request is written, the engine asks Held: the time at
 // which the last renewal was sent, plus TTL, minus a margin, by this machine's
 // own clocks, which a frozen process finds far ahead when it wakes: by the one

@@ -9,9 +9,10 @@ import (
 
 // Board is where the workers of a fleet meet, beside the frontier itself: who
 // is there, which crawls are on, how many pages each may still take. One
-// store implements it together with Leases. All of it can be lost
-// without losing work: crawls are announced again by whoever supervises them,
-// of what was spent the ledger's rows are known.
+// store implements it together with Leases. All of it can be lost without
+// losing work: crawls are announced again by whoever supervises them. What was
+// spent then begins again at the rows that the crawl had when it was opened, so
+// pages since then are not counted against its cap.
 type Board interface {
 	Leases
 
@@ -67,14 +68,12 @@ type Report struct {
 	Crawl     int64           `json:"crawl"`
 	Worker    string          `json:"worker"`
 	At        time.Time       `json:"at"`
-	Hosts     int             `json:"hosts"`               // with work of the crawl, held by the worker
 	Parked    int64           `json:"parked,omitempty"`    // URLs of parked hosts
 	InHand    int64           `json:"in_hand,omitempty"`   // URLs and requests that somebody works on
 	InFlight  int64           `json:"in_flight,omitempty"` // of those, requests on the wire
 	Retrying  int64           `json:"retrying,omitempty"`  // URLs that wait for another try
 	Allowance int64           `json:"allowance,omitempty"` // pages taken from the budget and not used
 	Hungry    bool            `json:"hungry,omitempty"`    // wants more pages than it has
-	Left      bool            `json:"left,omitempty"`      // has stopped working for the crawl
 	Rate      float64         `json:"rate,omitempty"`
 	Slots     int64           `json:"slots,omitempty"`      // that the worker goes by
 	Round     int64           `json:"round,omitempty"`      // the division that they are from

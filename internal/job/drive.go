@@ -393,6 +393,9 @@ func (s *Service) finish(ctx context.Context, a *active, j *ledger.Job, sum craw
 		}
 		err = write()
 	}
+	if errors.Is(err, errTaken) {
+		return // another server writes its end, and has its slot
+	}
 	if err != nil {
 		s.log.Error("the end of a job could not be written down; if it holds a slot it will be taken up again at the next start", "job", j.ID, "error", err)
 		return

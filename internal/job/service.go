@@ -98,7 +98,8 @@ type Service struct {
 
 	fetches map[string]int // in hand, by tenant
 
-	heard map[string]lastHeard // of jobs that others drive; of Run's goroutine
+	heard  map[string]lastHeard // of jobs that others drive; of Run's goroutine
+	looked time.Time            // when heard was last brought up to date
 
 	watch   watchers
 	drivers sync.WaitGroup

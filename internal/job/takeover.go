@@ -13,10 +13,16 @@ import (
 // before it is taken for dead: several heartbeats, and no clocks are compared.
 const silence = 15 * time.Second
 
-// lastHeard is what a job's driver last wrote, and when that was first seen.
+// lookGap bounds what the time between two looks adds to a driver's silence. A
+// store that was away kept drivers from being heard as much as it kept us from
+// hearing; when it is back they have time for some heartbeats.
+const lookGap = 2 * heartbeat
+
+// lastHeard is what a job's driver last wrote, and for how long we have looked
+// and found nothing newer.
 type lastHeard struct {
 	updated time.Time // by its driver's clock
-	at      time.Time // by ours
+	silent  time.Duration
 }
 
 // errTaken says that another process drives a job now. The time of the grant
@@ -85,19 +91,20 @@ func (s *Service) recover(ctx context.Context) error {
 // last sign of life has not changed for long.
 func (s *Service) orphans(jobs []ledger.Job) map[string]bool {
 	found, now := make(map[string]bool), s.now()
+	since := min(now.Sub(s.looked), lookGap)
 	heard := make(map[string]lastHeard, len(jobs))
 	for _, j := range jobs {
 		if s.driven(j.ID) != nil {
 			continue
 		}
 		h, known := s.heard[j.ID]
-		if !known || !h.updated.Equal(j.Updated) {
-			h = lastHeard{j.Updated, now}
+		if h.silent += since; !known || !h.updated.Equal(j.Updated) {
+			h = lastHeard{updated: j.Updated}
 		}
 		heard[j.ID] = h
-		found[j.ID] = !s.cfg.Shared || now.Sub(h.at) >= silence
+		found[j.ID] = !s.cfg.Shared || h.silent >= silence
 	}
-	s.heard = heard
+	s.heard, s.looked = heard, now
 	return found
 }
 

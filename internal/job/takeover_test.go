@@ -2,6 +2,8 @@ package job
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +45,45 @@ func Test_a_job_of_another_server_is_taken_up_when_nothing_was_heard_of_it_for_l
 	})
 }
 
+// away is a store that now and then nobody reaches.
+type away struct {
+	Store
+	gone *atomic.Bool
+}
+
+func (s away) Jobs(ctx context.Context, f ledger.JobFilter) ([]ledger.Job, error) {
+	if s.gone.Load() {
+		return nil, errors.New("the connection was refused")
+	}
+	return s.Store.Jobs(ctx, f)
+}
+
+func Test_a_store_that_was_away_for_long_takes_no_job_from_a_server_that_lives(t *testing.T) {
+	gone := new(atomic.Bool)
+	inWith(t, options{shared: true, idle: true, wrap: func(s Store) Store { return away{s, gone} }}, func(t *testing.T, w *world) {
+		j := w.order("a", Request{URL: w.net.site("s.example", 10, nil)})
+		w.elsewhere(j.ID, true)
+		j = w.job(j.ID)
+		w.serve()
+		for range 3 {
+			time.Sleep(heartbeat)
+			w.elsewhere(j.ID, false)
+			time.Sleep(silence / 5) // and is seen
+			gone.Store(true)
+			time.Sleep(4 * silence) // it cannot be heard, and we cannot hear
+			gone.Store(false)
+			time.Sleep(2 * heartbeat)
+			if now := w.job(j.ID); !now.Granted.Equal(j.Granted) {
+				t.Fatalf("a job that another server drives was taken up: %s", show(now))
+			}
+			w.elsewhere(j.ID, false)
+		}
+		if j = w.end(j.ID); j.Status != ledger.Completed { // now it is silent indeed
+			t.Error(show(j))
+		}
+	})
+}
+
 func Test_a_driver_whose_job_another_server_has_taken_writes_nothing_more_of_it(t *testing.T) {
 	inWith(t, options{shared: true}, func(t *testing.T, w *world) {
 		j := w.until(w.order("a", Request{URL: w.net.site("s.example", 10, nil)}).ID, ledger.Running)
@@ -55,6 +96,9 @@ func Test_a_driver_whose_job_another_server_has_taken_writes_nothing_more_of_it(
 		<-a.ended
 		if j = w.job(j.ID); j.Status != ledger.Running || j.Spent != 0 {
 			t.Errorf("the driver wrote %s", show(j))
+		}
+		if w.logs.has("could not be written down") {
+			t.Error("that another server has the job is called an error:", w.logs.tail())
 		}
 	})
 }

@@ -33,11 +33,20 @@
 //	o            group: token and session of its holder
 //	x            sessions by expiry; h:SESSION its groups; d:SESSION groups to
 //	             which others added, by version; t sessions that were woken
-//	w, b, wn     workers, when they fall silent, their numbers (first shard
-//	             only); layout: what may never change
+//	off          crawls whose work is not offered
 //
-// Invariant: a group is in f exactly when some crawl has a queue in it and no
-// session holds it.
+// and in the first shard only
+//
+//	layout       what may never change
+//	grouping     which hosts the workers pace together; see Agree
+//	w, b, wn     workers, when they fall silent, their numbers
+//	crawls       the board: crawls that are on
+//	cap, spent   pages that a crawl may take, and has taken
+//	r:CRAWL      reports by worker; rx:CRAWL when they expire; rp:CRAWL pictures
+//
+// Invariant: a group that no session holds is in f if some crawl that is not
+// off has a queue in it. It may stay there when its crawls are off, or gone
+// from it; whoever would lease it then finds nothing and takes it out.
 //
 // # Commit
 //
