@@ -46,7 +46,6 @@ type Shared struct {
 	Retrying int64
 	Spent    int64 // pages taken from the budget
 	Unused   int64 // of those, pages that nobody has used yet
-	Hungry   bool  // somebody wants pages
 	Counters ledger.Counters
 	Classes  [6]int64
 	Rate     float64

@@ -342,7 +342,6 @@ func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 		sh.InFlight += r.InFlight
 		sh.Retrying += r.Retrying
 		sh.Unused += r.Allowance
-		sh.Hungry = sh.Hungry || r.Hungry
 		sh.Rate += r.Rate
 		var n ledger.Counters
 		if err := json.Unmarshal(r.Counters, &n); err != nil {

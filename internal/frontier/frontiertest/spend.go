@@ -18,7 +18,9 @@ func spending(f *fleet) {
 			f.Errorf("asked for %d: %d granted, %d spent, %v; want %d and %d", n, got, all, err, granted, spent)
 		}
 	}
-	announce := func(pages, used int64) { must(m.Announce(ctx, frontier.Announced{ID: 1, By: "w", First: true, Cap: pages, Used: used})) }
+	announce := func(pages, used int64) {
+		must(m.Announce(ctx, frontier.Announced{ID: 1, By: "w", First: true, Cap: pages, Used: used}))
+	}
 	spend(3, 0, 0) // its cap is not known
 	announce(10, 0)
 	spend(8, 8, 8)
