@@ -54,11 +54,12 @@ func (m *Member) Acquire(_ context.Context, _ string, ttl time.Duration, most in
 	groups = slices.DeleteFunc(groups, func(g string) bool {
 		return prefers != nil && age[g] < m.s.patience && !prefers(g)
 	})
-	return m.take(ttl, groups[:min(len(groups), most)])
+	return m.take(ttl, groups[:min(len(groups), most)], true)
 }
 
-// take leases groups; if its session turns out to be dead, in a new one.
-func (m *Member) take(ttl time.Duration, groups []string) ([]frontier.Lease, error) {
+// take leases groups; if its session turns out to be dead, in a new one. Those
+// that are to be offered may be no more since they were chosen.
+func (m *Member) take(ttl time.Duration, groups []string, offered bool) ([]frontier.Lease, error) {
 	if len(groups) == 0 {
 		return nil, nil
 	}
@@ -69,7 +70,7 @@ func (m *Member) take(ttl time.Duration, groups []string) ([]frontier.Lease, err
 		sent := m.local()
 		var leases []frontier.Lease
 		var alive bool
-		if err := m.call("acquire", func() { leases, alive = m.s.lease(m, name, begun, ttl, groups) }); err != nil {
+		if err := m.call("acquire", func() { leases, alive = m.s.lease(m, name, begun, ttl, groups, offered) }); err != nil {
 			return nil, err
 		}
 		m.mu.Lock()
@@ -89,7 +90,7 @@ func (m *Member) take(ttl time.Duration, groups []string) ([]frontier.Lease, err
 
 // Claim implements frontier.Board.
 func (m *Member) Claim(_ context.Context, _ string, ttl time.Duration, group string) (l frontier.Lease, ok bool, err error) {
-	leases, err := m.take(ttl, []string{group})
+	leases, err := m.take(ttl, []string{group}, false)
 	if err != nil || len(leases) == 0 {
 		return l, false, err
 	}

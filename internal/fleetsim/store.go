@@ -293,7 +293,7 @@ func (s *shared) candidates() (groups []string, age map[string]time.Duration) {
 
 // lease gives a session those of the groups that nobody holds. A session that
 // the store has known and knows no more is dead.
-func (s *shared) lease(m *Member, name string, begun bool, ttl time.Duration, groups []string) (leases []frontier.Lease, alive bool) {
+func (s *shared) lease(m *Member, name string, begun bool, ttl time.Duration, groups []string, offered bool) (leases []frontier.Lease, alive bool) {
 	s.reap()
 	ses := s.sessions[name]
 	if ses == nil {
@@ -305,7 +305,8 @@ func (s *shared) lease(m *Member, name string, begun bool, ttl time.Duration, gr
 	}
 	ses.expires = s.now().Add(ttl)
 	for _, g := range groups {
-		if _, held := s.holders[g]; held {
+		_, held := s.holders[g]
+		if _, free := s.free[g]; held || offered && !free {
 			continue
 		}
 		s.clock++

@@ -9,7 +9,8 @@ local token = tick(0, n)
 local out = {}
 for i = 1, n do
 	local group = take()
-	if call('EXISTS', B .. ':k:' .. group) == 1 and call('HEXISTS', B .. ':o', group) == 0 then
+	-- it may have been chosen long ago: its crawl may be held or over by now
+	if call('ZSCORE', B .. ':f', group) and call('HEXISTS', B .. ':o', group) == 0 then
 		call('HSET', B .. ':o', group, string.format('%.0f', token + i) .. ' ' .. session)
 		call('SADD', B .. ':h:' .. session, group)
 		call('ZREM', B .. ':f', group)
