@@ -290,6 +290,7 @@ func (m *Manager) report(ctx context.Context) error {
 			}
 		}
 	}
+	m.told = now
 	if show {
 		m.shownAt = now
 	}

@@ -87,6 +87,7 @@ type Manager struct {
 	news    bool // the store has something for Renew or Acquire
 	renewed time.Time
 	beatAt  time.Time
+	told    time.Time // when its reports were last sent
 	shownAt time.Time // when pictures were last sent and gathered
 	failing bool
 }
@@ -256,6 +257,13 @@ func (m *Manager) Turn(ctx context.Context) error {
 	now := m.cfg.Now()
 	if err := m.heartbeat(ctx, now); err != nil {
 		return fmt.Errorf("heartbeat: %w", err)
+	}
+	// Whoever was silent may have been counted out: it says that it is there
+	// before it works for anybody, and then looks whether the crawls are on.
+	if now.Sub(m.told) > m.cfg.TTL {
+		if err := m.report(ctx); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
 	}
 	// News come by themselves; looking without them covers those that got lost.
 	look := m.news || now.Sub(m.renewed) >= lookAnyway || now.Sub(m.renewed) >= m.cfg.TTL/3
