@@ -80,7 +80,7 @@ func (c *crawlCmd) Run(st *streams) error {
 	if err := remember(&spec, &c.Web); err != nil {
 		return err
 	}
-	if err := shareable(&c.Backends, spec.HostHeaders, &c.Client); err != nil {
+	if err := shareable(&c.Backends, spec.HostHeaders); err != nil {
 		return usageError{err}
 	}
 	if !c.New && c.DatabaseURL == "" {
@@ -96,30 +96,36 @@ func (c *crawlCmd) Run(st *streams) error {
 		if c.Insecure {
 			a.Log.Warn("TLS certificates are NOT verified on your request")
 		}
+		warnOwnClient(a, &c.Client)
 		return a.Engine.Start(ctx, spec, hooks)
 	})
 }
 
 // shareable refuses to give a fleet what it cannot keep: passwords are not
-// stored, and every worker has a client of its own.
-func shareable(b *config.Backends, logins map[string]string, c *config.Client) error {
-	if b.Redis() == "" {
-		return nil
-	}
-	if len(logins) > 0 {
+// stored.
+func shareable(b *config.Backends, logins map[string]string) error {
+	if b.Redis() != "" && len(logins) > 0 {
 		return errors.New("a password in a URL is not stored, so other workers would not have it; leave --redis-url out, or send it with --header")
 	}
+	return nil
+}
+
+// warnOwnClient tells somebody who crawls with a fleet of flags that every
+// worker must have been given as well.
+func warnOwnClient(a *app.App, c *config.Client) {
+	var flags []string
 	for _, f := range []struct {
 		flag string
 		set  bool
 	}{{"--proxy", c.Proxy != ""}, {"--resolve", len(c.Resolve) > 0}, {"--cookies", c.Cookies}, {"--insecure", c.Insecure},
 		{"--no-http2", !c.HTTP2}, {"--allow-private", c.AllowPrivate}} {
 		if f.set {
-			return fmt.Errorf("%s: it would hold in this process only, and other workers of the fleet would fetch without it; "+
-				"give it to every tiptoe worker and tiptoe serve and order the crawl with tiptoe job run, or leave --redis-url out", f.flag)
+			flags = append(flags, f.flag)
 		}
 	}
-	return nil
+	if a.Fleet != nil && len(flags) > 0 {
+		a.Log.Warn("these flags hold in this process only; every worker of the fleet needs them, too", "flags", strings.Join(flags, " "))
+	}
 }
 
 // checkWeb is app.CheckWeb with the flag's name in front.

@@ -72,7 +72,7 @@ func (c *resumeCmd) Run(st *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := shareable(&c.Backends, logins, &web.Client); err != nil {
+	if err := shareable(&c.Backends, logins); err != nil {
 		return usageError{err}
 	}
 	if err := checkWeb(web); err != nil {
@@ -83,6 +83,7 @@ func (c *resumeCmd) Run(st *streams) error {
 		if err := a.Unsupervised(ctx, row.ID); err != nil {
 			return nil, err
 		}
+		warnOwnClient(a, &web.Client)
 		a.Log.Info("resuming", "crawl", row.ID, "seed", row.Seeds[0], "done", row.Counters.Processed)
 		r, err := a.Engine.Resume(ctx, row, func(s *crawl.Spec) { *s = spec }, hooks)
 		if err != nil || c.ReleaseTraps == nil {
