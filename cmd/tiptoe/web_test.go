@@ -23,6 +23,7 @@ import (
 //	/old     redirect /new
 //	/busy    429 Retry-After: 3600
 //	/slow    wait 2s
+//	/hang    wait once 2s
 //	/page-*  page <a href="/page-{n+1}">next</a>
 //
 // A * at the end of a path matches what follows: {TAIL}, or if it is a number,
@@ -117,6 +118,17 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(rw, w.expand(string(b)))
 }
 
+func (w *web) asked(path string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.seen {
+		if w.seen[i].path == path {
+			n++
+		}
+	}
+	return n
+}
+
 // obey follows a rule; false says that the file is still to be served.
 func (w *web) obey(rw http.ResponseWriter, r *http.Request, ru rule, tail string) bool {
 	rest := w.expand(ru.rest)
@@ -125,7 +137,11 @@ func (w *web) obey(rw http.ResponseWriter, r *http.Request, ru rule, tail string
 		rw.Header().Set("Location", rest)
 		rw.WriteHeader(http.StatusFound)
 	case "wait":
-		d, _ := time.ParseDuration(rest)
+		once, first := strings.CutPrefix(rest, "once ")
+		if first && w.asked(r.URL.RequestURI()) > 1 {
+			return false
+		}
+		d, _ := time.ParseDuration(once)
 		select {
 		case <-time.After(d):
 		case <-r.Context().Done():
