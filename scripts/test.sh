@@ -99,11 +99,12 @@ fi
 say "go vet ./..."
 go vet ./...
 
-# Some packages run apart and without the race detector: the simulation, which
-# is single-threaded and long, so the detector would find nothing and triple
-# its time; and the tests that watch another process and measure its pace, its
-# memory and its processor time, so nothing else should run beside them.
-apart=$(go list ./... | grep -E '/internal/(acceptance|story|fleettest)$')
+# Some packages run without the race detector: the simulations, which are
+# single-threaded and long, so the detector would find nothing and triple their
+# time; and the tests that watch another process and measure its pace, its memory
+# and its processor time, so that little or nothing should run beside them.
+built=$(go list ./... | grep -E '/internal/(acceptance|fleettest)$')
+story=$(go list ./... | grep -E '/internal/story$')
 virtual=$(go list ./... | grep -E '/internal/(sim|fleetsim|frontier/redisstore|ledger/postgres|dashboard)$')
 rest=$(go list ./... | grep -vE '/internal/(sim|fleetsim|frontier/redisstore|ledger/postgres|acceptance|story|fleettest|dashboard)$')
 failed=false
@@ -133,9 +134,13 @@ say "what ran beside it"
 cat "$beside"
 rm -f "$beside"
 
-say "go test, the built program on real servers, one package after the other"
+say "go test, the built program on real servers, killed, frozen and cut off"
 # shellcheck disable=SC2086
-go test -p 1 -parallel 3 -timeout 10m $apart </dev/null || failed=true
+go test -p 2 -parallel 3 -timeout 10m $built </dev/null || failed=true
+
+say "go test, the stories, with nothing beside them"
+# shellcheck disable=SC2086
+go test -parallel 3 -timeout 10m $story </dev/null || failed=true
 
 say "done"
 if $failed; then
