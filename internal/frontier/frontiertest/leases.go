@@ -232,10 +232,11 @@ var leaseChecks = []struct {
 	{"renewing keeps a lease", func(f *fleet) {
 		a, b := f.start("a"), f.start("b")
 		a.add(page("x.example", "1"), page("y.example", "1"), page("z.example", "1"))
-		f.same("leases", len(a.acquire(2*short, 10)), 3)
-		for range 6 {
-			f.pass(short / 2)
-			if lost, _ := a.renew(2 * short); len(lost) != 0 {
+		const lease = 14 * short // a busy machine may be late by a second
+		f.same("leases", len(a.acquire(lease, 10)), 3)
+		for range 4 {
+			f.pass(lease / 3)
+			if lost, _ := a.renew(lease); len(lost) != 0 {
 				f.Fatalf("lost %v", lost)
 			}
 			f.same("free groups", b.acquire(long, 10), []frontier.Lease(nil))
