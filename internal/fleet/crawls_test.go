@@ -116,13 +116,7 @@ func Test_a_crawl_that_is_paused_and_resumed_has_what_is_left_of_its_budget(t *t
 		if sum := end(); sum.Status != ledger.Paused || sum.Counters.Processed < 10 || sum.Counters.Processed > 90 {
 			f.Fatalf("paused: %+v", sum)
 		}
-		row, err := f.books.Crawl(f.Context(), r.ID)
-		if err != nil {
-			f.Fatal(err)
-		}
-		if r, err = a.engine.Resume(f.Context(), row, nil, crawl.Hooks{}); err != nil {
-			f.Fatal(err)
-		}
+		r = a.takeUp(r.ID)
 		if sum := a.supervise(r)(); sum.Status != ledger.Partial || sum.Counters.Processed != 100 {
 			f.Errorf("it ended as %+v", sum)
 		}
@@ -140,14 +134,7 @@ func Test_a_supervisor_that_wakes_in_the_middle_of_an_end_leaves_it_to_the_one_t
 		a.cut.Store(true)
 		first.Stop("a person stopped it")
 		time.Sleep(ttl + 5*time.Second)
-		row, err := f.books.Crawl(f.Context(), first.ID)
-		if err != nil {
-			f.Fatal(err)
-		}
-		second, err := b.engine.Resume(f.Context(), row, nil, crawl.Hooks{})
-		if err != nil {
-			f.Fatal(err)
-		}
+		second := b.takeUp(first.ID)
 		over := b.supervise(second)
 		a.cut.Store(false)
 		time.Sleep(time.Second)
@@ -183,14 +170,7 @@ func Test_a_supervisor_that_wakes_after_its_crawl_was_stopped_elsewhere_does_not
 		time.Sleep(5 * time.Second)
 		a.cut.Store(true)
 		time.Sleep(ttl + 5*time.Second)
-		row, err := f.books.Crawl(f.Context(), first.ID)
-		if err != nil {
-			f.Fatal(err)
-		}
-		second, err := b.engine.Resume(f.Context(), row, nil, crawl.Hooks{})
-		if err != nil {
-			f.Fatal(err)
-		}
+		second := b.takeUp(first.ID)
 		over := b.supervise(second)
 		time.Sleep(3 * time.Second)
 		second.StopAs(ledger.Paused, "a person paused it")

@@ -200,6 +200,20 @@ func (p *process) crawl(spec crawl.Spec) (*crawl.Run, func() crawl.Summary) {
 	return r, p.supervise(r)
 }
 
+// takeUp opens a crawl that was begun before, to supervise it.
+func (p *process) takeUp(id int64) *crawl.Run {
+	p.f.Helper()
+	row, err := p.f.books.Crawl(p.f.Context(), id)
+	if err != nil {
+		p.f.Fatal(err)
+	}
+	r, err := p.engine.Resume(p.f.Context(), row, nil, crawl.Hooks{})
+	if err != nil {
+		p.f.Fatal(err)
+	}
+	return r
+}
+
 func (p *process) supervise(r *crawl.Run) func() crawl.Summary {
 	end := make(chan crawl.Summary, 1)
 	go func() {

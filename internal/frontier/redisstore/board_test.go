@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -95,34 +94,4 @@ func Test_a_crawl_that_goes_on_is_told_to_whoever_holds_its_hosts(t *testing.T) 
 	if got := told(); len(got) != 0 {
 		t.Errorf("told again of %v", got)
 	}
-}
-
-func Test_what_a_superseded_supervisor_says_of_a_crawl_is_refused(t *testing.T) {
-	s := openTest(t, Options{URL: testenv.StartRedis(t).URL(), Prefix: newPrefix()})
-	say := func(c frontier.Announced, want error) {
-		t.Helper()
-		if err := s.Announce(ctx, c); !errors.Is(err, want) {
-			t.Errorf("%+v: %v, want %v", c, err, want)
-		}
-	}
-	if err := s.OpenCrawl(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
-	say(frontier.Announced{ID: 1, By: "a"}, frontier.ErrSuperseded) // not on the board, and not its first word
-	say(frontier.Announced{ID: 1, By: "a", First: true}, nil)
-	say(frontier.Announced{ID: 1, By: "a", Held: true}, nil)
-	say(frontier.Announced{ID: 1, By: "b", First: true}, nil) // takes it over
-	say(frontier.Announced{ID: 1, By: "a"}, frontier.ErrSuperseded)
-	if err := s.Withdraw(ctx, 1, "a"); !errors.Is(err, frontier.ErrSuperseded) {
-		t.Errorf("a withdraws what is b's: %v", err)
-	}
-	if list, err := s.Crawls(ctx); err != nil || len(list) != 1 || list[0].By != "b" {
-		t.Errorf("on the board: %+v, %v", list, err)
-	}
-	for range 2 { // an answer may have been lost
-		if err := s.Withdraw(ctx, 1, "b"); err != nil {
-			t.Error(err)
-		}
-	}
-	say(frontier.Announced{ID: 1, By: "b"}, frontier.ErrSuperseded)
 }
