@@ -9,10 +9,10 @@ import (
 
 // Board is where the workers of a fleet meet, beside the frontier itself: who
 // is there, which crawls are on, how many pages each may still take. One
-// store implements it together with Leases. All of it can be lost without
-// losing work: crawls are announced again by whoever supervises them. What was
-// spent then begins again at the rows that the crawl had when it was opened, so
-// pages since then are not counted against its cap.
+// store implements it together with Leases. No page is lost with it: a crawl
+// that is off the board is taken up by whoever resumes it. What was spent then
+// begins again at the rows that the crawl had when it was opened, so pages since
+// then are not counted against its cap.
 type Board interface {
 	Leases
 
