@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -34,6 +35,7 @@ func main() {
 	// A reader that has seen enough (| head) is an error of the write, so that
 	// a crawl can stop gently and a report can end without a word.
 	signal.Ignore(syscall.SIGPIPE)
+	log.SetOutput(io.Discard) // net/http writes of strangers there; a session logs it
 	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

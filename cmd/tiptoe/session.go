@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -264,7 +265,15 @@ func (s *session) watchSignals() (done func()) {
 
 // logger writes to standard error, or into the live view while it is shown.
 // Whatever comes from pages and URLs is cleaned before it reaches a terminal.
+// What libraries write to the standard logger is for those who look closely.
 func (s *session) logger() *slog.Logger {
+	l := s.ownLogger()
+	log.SetFlags(0)
+	log.SetOutput(slog.NewLogLogger(l.Handler(), slog.LevelDebug).Writer())
+	return l
+}
+
+func (s *session) ownLogger() *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(s.log.LogLevel)) // the flag's enum has checked it
 	if s.log.Quiet {

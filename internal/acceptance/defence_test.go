@@ -57,7 +57,8 @@ var defences = map[string]defence{
 	"close-on-accept":  {outcome: "connect", unseen: true},
 	// The answer is there before the connection is seen to be closed.
 	"closes-idle":          {outcome: "ok", also: map[string]string{"/next": "ok"}, unseen: true},
-	"closes-on-reuse":      {outcome: "ok", also: map[string]string{"/next": "ok"}, flags: []string{"--retries", "2"}},
+	"speaks-idle":          {outcome: "ok", also: map[string]string{"/next": "ok"}, unseen: true, flags: []string{"--delay", "100ms"}},
+	"closes-on-reuse":      {outcome: "ok", also: map[string]string{"/next": "ok"}},
 	"http2-goaway":         {outcome: "protocol", flags: []string{"--insecure"}},
 	"http2-refused-stream": {outcome: "connect", flags: []string{"--insecure"}},
 
@@ -222,6 +223,9 @@ func (want defence) check(t *testing.T, c hostile.Case) {
 	}
 	if code != want.code {
 		t.Errorf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+	}
+	if said := p.stderr.String(); strings.Contains(said, "idle HTTP channel") {
+		t.Errorf("a library wrote to standard error by itself:\n%s", said)
 	}
 	if p.peak() > defenceMemory {
 		t.Errorf("%d MB of memory", p.peak()>>20)

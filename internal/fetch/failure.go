@@ -156,10 +156,20 @@ func (h *hop) classifyHeaders(err error) *Error {
 	case h.resp.timing.Reused:
 		return &Error{Outcome: outcome.Connect, Op: "headers", Stale: true,
 			Err: &reason{"the kept-alive connection was closed", err}}
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), h.closedSilent(err):
 		return &Error{Outcome: outcome.Connect, Op: "headers", Err: &reason{"connection closed without an answer", err}}
 	}
 	return nil
+}
+
+// closedSilent tells a connection that ended before net/http had bound the
+// request to it. net/http reports that with an error of no type; a peer that
+// never said a word has not broken HTTP. (Under TLS it has said a few: those of
+// the handshake.)
+func (h *hop) closedSilent(err error) bool {
+	o, _ := describe(err)
+	quiet := h.conn.wire.read.Load() == 0 || strings.HasPrefix(h.conn.key, "https:")
+	return o == outcome.Protocol && !h.conn.h2 && quiet
 }
 
 // headerFlood tells an answer whose headers were cut at the cap from other

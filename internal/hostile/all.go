@@ -8,7 +8,7 @@ func All() []Case {
 		encodingLie, encodingUnknown, encodingMany, doubleGzip, gzipTruncated, gzipBadSum,
 		endlessBody, tricklingBody, stalledBody,
 		// connections
-		neverAnswers, resetMidBody, resetOnRequest, closeOnAccept, closesIdle, closesOnReuse,
+		neverAnswers, resetMidBody, resetOnRequest, closeOnAccept, closesIdle, closesOnReuse, speaksIdle,
 		http2Goaway, http2Refused,
 		// headers and framing
 		headerTrickle, giantHeader, headerFlood, cookieFlood, interimFlood,

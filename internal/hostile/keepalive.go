@@ -26,3 +26,17 @@ var closesOnReuse = Case{
 		})
 	},
 }
+
+var speaksIdle = Case{
+	Name: "speaks-idle", What: "says more behind its answer than anybody asked for",
+	serve: func(s *Server) {
+		s.accept(func(c *conn) {
+			for {
+				if _, ok := c.request(); !ok {
+					return
+				}
+				c.sendf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s\x1b[31mbuy more\r\n", len(page), page)
+			}
+		})
+	},
+}

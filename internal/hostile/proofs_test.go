@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/tls"
@@ -74,6 +75,26 @@ var proofs = map[string]proof{
 		x := get(t, s)
 		if !strings.Contains(x.head, "Connection: keep-alive") || string(x.body) != page || x.err != nil {
 			t.Errorf("got %q %v", x.raw, x.err)
+		}
+	},
+	"speaks-idle": func(t *testing.T, s *Server) {
+		u, _ := url.Parse(s.URL)
+		c, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		said := bufio.NewReader(c)
+		res, err := http.ReadResponse(said, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(res.Body); string(body) != page || err != nil {
+			t.Errorf("got %q %v", body, err)
+		}
+		if more, err := said.ReadString('\n'); !strings.Contains(more, "buy more") {
+			t.Errorf("then %q %v", more, err)
 		}
 	},
 	"closes-on-reuse":      hiddenRetry,

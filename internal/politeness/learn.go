@@ -37,7 +37,8 @@ func (s *State) Finished(now time.Time, r Rules, a Answer, rnd float64) Verdict 
 	var v Verdict
 	s.Updated = now
 	if a.Stale {
-		v.Retry = a.Tries <= r.MaxRetries
+		// It says nothing about the page either: one try more than the others.
+		v.Retry = a.Tries <= r.MaxRetries+1
 		v.NotBefore = now
 		return v
 	}

@@ -416,7 +416,7 @@ func Test_a_stale_connection_is_no_fault_of_the_host(t *testing.T) {
 	if !v.Retry || v.NotBefore != k.now || k.s.Failures != 0 {
 		t.Errorf("%+v, failures %d", v, k.s.Failures)
 	}
-	if v := k.hear(outcome.Connect, 0, func(a *Answer) { a.Stale, a.Tries = true, 4 }); v.Retry {
+	if v := k.hear(outcome.Connect, 0, func(a *Answer) { a.Stale, a.Tries = true, 5 }); v.Retry {
 		t.Error("a stale connection is retried without end")
 	}
 }
