@@ -56,7 +56,7 @@ accept-long: ## the acceptance tests with the figures of the promises
 	TIPTOE_KILLS=20 TIPTOE_MEMORY=full $(GO) test -count=1 -v -timeout 60m ./internal/acceptance
 
 race: ## the race detector also where make test leaves it out
-	$(GO) test -race -timeout 30m ./internal/frontier/redisstore ./internal/ledger/postgres ./internal/fleetsim
+	$(GO) test -race -timeout 30m ./cmd/tiptoe ./internal/frontier/redisstore ./internal/ledger/postgres ./internal/fleetsim ./internal/dashboard
 
 story: ## a rate-limited server's pace learned to the end, with every limit; many minutes
 	TIPTOE_STORY=full $(GO) test -count=1 -v -timeout 120m ./internal/story

@@ -95,14 +95,16 @@ fi
 say "go vet ./..."
 go vet ./...
 
-# Some packages run without the race detector: the simulations, which are
-# single-threaded and long, so the detector would find nothing and triple their
-# time; and the tests that watch another process and measure its pace, its memory
-# and its processor time, so that little or nothing should run beside them.
-built=$(go list ./... | grep -E '/internal/(acceptance|fleettest)$')
-story=$(go list ./... | grep -E '/internal/story$')
-virtual=$(go list ./... | grep -E '/internal/(sim|fleetsim|frontier/redisstore|ledger/postgres|dashboard)$')
-rest=$(go list ./... | grep -vE '/internal/(sim|fleetsim|frontier/redisstore|ledger/postgres|acceptance|story|fleettest|dashboard)$')
+# Some packages run without the race detector. It would find nothing in what has
+# one thread (the simulations, the readers of pages and of our own sources), and
+# triple its time; and where tests watch another process, it would only slow that
+# process down. make race runs those with it that have threads of their own.
+# The last two kinds measure pace, memory and processor time, so that little or
+# nothing should run beside them.
+packages() { go list ./... | grep "$@"; }
+plain='/(cmd/tiptoe|internal/(archtest|extract|export|report|sim|fleetsim|frontier/redisstore|ledger/postgres|dashboard))$'
+built='/internal/(acceptance|fleettest)$'
+story='/internal/story$'
 failed=false
 
 case "$gaps" in
@@ -114,24 +116,23 @@ case "$gaps" in
 esac
 
 # More packages at once than cores: many wait for databases, pacing and timers.
-say "go test $race, all but the simulations and the tests that measure"
-# shellcheck disable=SC2086 # one word a package
-go test -p 4 $race -timeout 8m $rest </dev/null || failed=true
+say "go test $race, what has threads of its own"
+# shellcheck disable=SC2046,SC2086 # one word a package
+go test -p 4 $race -timeout 8m $(packages -vE "$plain|$built|$story") </dev/null || failed=true
 
-# The simulations work while the others wait: the two drivers for servers of
-# their own, the dashboard for its browser. make race runs all of these with
-# the detector.
-say "go test, whole crawls and fleets in virtual time, Redis, PostgreSQL, the dashboard in a browser"
-# shellcheck disable=SC2086
-go test -p 4 -timeout 6m $virtual </dev/null || failed=true
+# The simulations work while the others wait: the drivers for servers of their
+# own, the dashboard for its browser, the scripts for the program they run.
+say "go test, the commands, whole crawls and fleets in virtual time, Redis, PostgreSQL, the dashboard in a browser"
+# shellcheck disable=SC2046
+go test -p 4 -timeout 6m $(packages -E "$plain") </dev/null || failed=true
 
 say "go test, the built program on real servers, killed, frozen and cut off"
-# shellcheck disable=SC2086
-go test -p 2 -parallel 3 -timeout 10m $built </dev/null || failed=true
+# shellcheck disable=SC2046
+go test -p 2 -parallel 3 -timeout 10m $(packages -E "$built") </dev/null || failed=true
 
 say "go test, the stories, with nothing beside them"
-# shellcheck disable=SC2086
-go test -parallel 3 -timeout 10m $story </dev/null || failed=true
+# shellcheck disable=SC2046
+go test -parallel 3 -timeout 10m $(packages -E "$story") </dev/null || failed=true
 
 say "done"
 if $failed; then

@@ -86,7 +86,7 @@ func Test_nginx_limit_req_is_learned_and_remembered(t *testing.T) {
 	var forms sync.WaitGroup
 	defer forms.Wait()
 	for _, f := range []form{
-		{20, false, false, 800, false}, {20, true, false, 800, false},
+		{20, false, false, 800, false}, {20, true, false, 800, true},
 		{5, false, false, 500, true}, {5, true, false, 500, true},
 		{2, false, false, 500, true}, {2, true, false, 500, true},
 		{1, false, false, 500, true}, {1, true, false, 500, true},

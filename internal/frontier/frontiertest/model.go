@@ -1,6 +1,7 @@
 package frontiertest
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -15,6 +16,12 @@ import (
 // made of Go maps. All walks use one store, each with crawls and groups of its
 // own: a store with a past is the harder test.
 func runModel(t *testing.T, su *suite) {
+	if raceDetector { // ten times as slow, and these walks have one thread
+		checks := flag.Lookup("rapid.checks")
+		before := checks.Value.String()
+		_ = checks.Value.Set("20")
+		defer checks.Value.Set(before)
+	}
 	s := su.open(t)
 	defer func() {
 		if err := s.Close(); err != nil {

@@ -1,0 +1,5 @@
+//go:build race
+
+package frontiertest
+
+const raceDetector = true
