@@ -48,7 +48,7 @@ func alive[K comparable, T any](s *shared, from map[K]expiring[T]) (list []T) {
 func (m *Member) Acquire(_ context.Context, _ string, ttl time.Duration, most int, prefers func(string) bool) ([]frontier.Lease, error) {
 	var groups []string
 	var age map[string]time.Duration
-	if err := m.call("acquire", func() { groups, age = m.s.candidates() }); err != nil {
+	if err := m.call("acquire", func() { groups, age = m.s.candidates(ttl) }); err != nil {
 		return nil, err
 	}
 	groups = slices.DeleteFunc(groups, func(g string) bool {

@@ -21,7 +21,9 @@ type shared struct {
 	owned    bool // one process has everything: nothing is fenced
 	watch    watcher
 
-	clock    uint64 // numbers entries, tokens, versions and members
+	heard    time.Time // when somebody last renewed or looked
+	calm     time.Time // until when no session is reaped
+	clock    uint64    // numbers entries, tokens, versions and members
 	open     map[frontier.CrawlID]bool
 	off      map[frontier.CrawlID]bool // held or withdrawn: not offered
 	seen     map[urlKey]int            // in-links
@@ -126,7 +128,6 @@ type fence struct {
 // is refused. Entries in doubt were offered by the same member before, in a
 // commit of which it heard nothing: if that queued them, they count as added.
 func (s *shared) commit(m *Member, f fence, doubt map[urlKey]bool, b *frontier.Batch) (added []frontier.Entry, fenced []string, err error) {
-	s.reap()
 	for _, e := range b.Add {
 		if !s.open[e.Crawl] {
 			return nil, nil, &frontier.NotOpenError{Crawl: e.Crawl}
@@ -256,10 +257,18 @@ func (s *shared) count(group string, token uint64) frontier.Lease {
 	return l
 }
 
-// reap ends sessions that were not extended in time.
-func (s *shared) reap() {
+// reap ends sessions that were not extended in time. After a silence of all
+// nothing is reaped for a while: they come back one after the other.
+func (s *shared) reap(ttl time.Duration) {
+	now := s.now()
+	if !s.heard.IsZero() && now.Sub(s.heard) > 2*ttl/3 {
+		s.calm = now.Add(min(ttl/3, 5*time.Second))
+	}
+	if s.heard = now; now.Before(s.calm) {
+		return
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.sessions)) {
-		if s.now().Before(s.sessions[name].expires) {
+		if now.Before(s.sessions[name].expires) {
 			continue
 		}
 		for _, g := range slices.Sorted(maps.Keys(s.sessions[name].groups)) {
@@ -280,8 +289,8 @@ func (s *shared) end(group string, expired bool) {
 }
 
 // candidates lists free groups with their age, those that wait longest first.
-func (s *shared) candidates() (groups []string, age map[string]time.Duration) {
-	s.reap()
+func (s *shared) candidates(ttl time.Duration) (groups []string, age map[string]time.Duration) {
+	s.reap(ttl)
 	age = make(map[string]time.Duration, len(s.free))
 	for g, since := range s.free {
 		groups = append(groups, g)
@@ -294,7 +303,9 @@ func (s *shared) candidates() (groups []string, age map[string]time.Duration) {
 // lease gives a session those of the groups that nobody holds. A session that
 // the store has known and knows no more is dead.
 func (s *shared) lease(m *Member, name string, begun bool, ttl time.Duration, groups []string, offered bool) (leases []frontier.Lease, alive bool) {
-	s.reap()
+	if !offered {
+		s.reap(ttl)
+	}
 	ses := s.sessions[name]
 	if ses == nil {
 		if begun {
@@ -323,12 +334,14 @@ func (s *shared) lease(m *Member, name string, begun bool, ttl time.Duration, gr
 
 // renew extends a session and tells what it holds and what is new since heard.
 func (s *shared) renew(name string, ttl time.Duration, heard uint64) (held map[string]uint64, changed []frontier.Lease, version uint64, alive bool) {
-	s.reap()
 	ses := s.sessions[name]
+	if ses != nil {
+		ses.expires = s.now().Add(ttl)
+	}
+	s.reap(ttl)
 	if ses == nil {
 		return nil, nil, 0, false
 	}
-	ses.expires = s.now().Add(ttl)
 	held = map[string]uint64{}
 	for _, g := range slices.Sorted(maps.Keys(ses.groups)) {
 		held[g] = s.holders[g].token
@@ -340,7 +353,6 @@ func (s *shared) renew(name string, ttl time.Duration, heard uint64) (held map[s
 }
 
 func (s *shared) release(name string, leases []frontier.Lease) {
-	s.reap()
 	for _, l := range leases {
 		if s.holders[l.Group] == (holder{name, l.Token}) {
 			s.end(l.Group, false)

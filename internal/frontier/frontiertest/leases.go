@@ -276,17 +276,42 @@ var leaseChecks = []leaseCheck{
 		lost, _ := a.renew(long)
 		f.same("what a lost", lost, []string{"x.example"})
 	}},
-	{"a lease that expired is fenced although nobody took it", func(f *fleet) {
-		a := f.start("a")
-		e := a.add(page("x.example", "1"))
-		a.only(short, "x.example")
+	{"a lease that ran out and that nobody took goes on", func(f *fleet) {
+		a, b := f.start("a"), f.start("b")
+		e := a.add(pages("x.example", 3)...)
+		lease := a.only(short, "x.example")
 		f.pass(short)
-		a.fenced(&frontier.Batch{Ack: refs(e)}, "x.example")
-		f.same("the queue", a.window("x.example"), urls(e))
-		a.only(long, "x.example")
-		if _, err := a.Commit(ctx, &frontier.Batch{Ack: refs(e)}); err != nil {
+		if d := a.Deadline("x.example"); !time.Now().After(d) {
+			f.Fatalf("a may act on it until %s", d)
+		}
+		if _, err := a.Commit(ctx, &frontier.Batch{Ack: refs(e[:1])}); err != nil {
+			f.Fatalf("what a had in hand: %v", err)
+		}
+		lost, _ := a.renew(long)
+		f.same("what a lost", lost, []string(nil))
+		f.same("free groups", b.acquire(long, 10), []frontier.Lease(nil))
+		if d := a.Deadline("x.example"); !time.Now().Before(d) {
+			f.Fatalf("a may not act on it since %s", d)
+		}
+		if _, err := a.Commit(ctx, &frontier.Batch{Ack: refs(e[1:2])}); err != nil {
 			f.Fatal(err)
 		}
+		f.same("the queue", a.window("x.example"), urls(e[2:]))
+		a.release(lease)
+		b.only(long, "x.example")
+	}},
+	{"after a silence of all, those who held groups have the first word", func(f *fleet) {
+		a, b, dead := f.start("a"), f.start("b"), f.start("dead")
+		a.add(page("x.example", "1"))
+		a.only(short, "x.example")
+		a.add(page("y.example", "1"))
+		dead.only(short, "y.example")
+		f.pass(short)
+		f.same("what b takes, which is back first", b.acquire(short, 10), []frontier.Lease(nil))
+		lost, _ := a.renew(long)
+		f.same("what a lost", lost, []string(nil))
+		f.pass(short)
+		b.only(long, "y.example")
 	}},
 	{"without a lease nothing is acknowledged, and the rest of the batch is", func(f *fleet) {
 		a, b := f.start("a"), f.start("b")
@@ -409,10 +434,11 @@ var leaseChecks = []leaseCheck{
 		}
 	}},
 	{"a group that was lost and leased again is not lost", func(f *fleet) {
-		a := f.start("a")
+		a, b := f.start("a"), f.start("b")
 		e := a.add(page("x.example", "1"), page("y.example", "1"))
 		f.same("leases", len(a.acquire(short, 10)), 2)
 		f.pass(short)
+		b.release(b.acquire(long, 10)...)
 		a.fenced(&frontier.Batch{Ack: refs(e)}, "x.example", "y.example")
 		prefers := func(g string) bool { return g == "x.example" }
 		if got, err := a.Acquire(ctx, "a", long, 10, prefers); err != nil || len(got) != 1 {

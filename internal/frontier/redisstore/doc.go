@@ -83,9 +83,13 @@
 //
 // A lease is given to a session, and a session is extended as a whole: renewing
 // costs one call a shard, however many groups are held. A session that was not
-// renewed in time is dead for good; whoever comes next frees its groups. A
+// renewed in time is reaped by whoever looks next, which frees its groups; then
+// it is dead for good. Until then nobody has followed it, and it goes on when it
+// is renewed. After a silence of the whole fleet (Redis was away for longer than
+// two thirds of a lease) nothing is reaped for a third of a lease, at most 5 s, so that
+// all who come back keep what they had and write down what they had in hand. A
 // commit carries session and token, and what it says about a group counts only
-// if both are current by Redis' clock at that moment. The holder itself goes by
+// if the group is held by both at that moment. The holder itself goes by
 // Deadline, reckoned on its own monotonic clock from before the call was sent,
 // and stops dispatching before anybody else can begin. That leaves one
 // assumption: Redis' clock must not jump ahead by more than the margin; let it
@@ -100,8 +104,10 @@
 //	                  back by the next Renew; news of added work is said again
 //	                  until the holder names its version
 //	Redis restarts    calls fail until it is back; with its log everything
-//	                  acknowledged is there; leases expired meanwhile are lost
-//	Redis unreachable calls fail in at most 10 s; leases run out on both sides
+//	                  acknowledged is there; workers that come back keep their leases
+//	Redis unreachable calls fail in at most 10 s; leases run out on both sides,
+//	                  and go on with their holders when all are back; whoever
+//	                  was away alone finds its groups with others
 //	Redis full        commits fail and say so; nothing is evicted: Open refuses
 //	                  such a configuration
 //

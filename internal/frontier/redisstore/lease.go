@@ -17,8 +17,9 @@ import (
 )
 
 // session is this process's standing in one shard: all of its leases there
-// live and die with it. A session that expired is never used again; the next
-// one has another name, so what was said under the old one stays fenced.
+// live and die with it. A session that expired goes on if nobody has reaped it
+// by the time it is renewed. One that was reaped is never used again; the next
+// has another name, so what was said under the old one stays fenced.
 type session struct {
 	name     string // worker/process/number; empty before the first lease
 	number   int
@@ -84,7 +85,7 @@ func (s *Store) drop(groups []string) {
 	}
 }
 
-// end forgets a session that has expired, with all of its leases.
+// end forgets a session that was reaped, with all of its leases.
 func (s *Store) end(shard int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +172,7 @@ func (s *Store) Acquire(ctx context.Context, worker string, ttl time.Duration, m
 	defer s.ops.Done()
 	s.leasing.Lock()
 	defer s.leasing.Unlock()
-	chosen, err := s.choose(ctx, max, prefers)
+	chosen, err := s.choose(ctx, ttl, max, prefers)
 	if err != nil {
 		return nil, fmt.Errorf("look for free hosts: %w", err)
 	}
@@ -189,7 +190,7 @@ func (s *Store) Acquire(ctx context.Context, worker string, ttl time.Duration, m
 
 // choose picks, of all shards, free groups that we prefer or that nobody
 // wanted for long, those that are free longest first.
-func (s *Store) choose(ctx context.Context, most int, prefers func(string) bool) ([][]string, error) {
+func (s *Store) choose(ctx context.Context, ttl time.Duration, most int, prefers func(string) bool) ([][]string, error) {
 	type candidate struct {
 		group string
 		age   int64
@@ -205,7 +206,7 @@ func (s *Store) choose(ctx context.Context, most int, prefers func(string) bool)
 	for len(open) > 0 && len(found) < most {
 		calls := make([]call, len(open))
 		for i, shard := range open {
-			calls[i] = call{shard, scriptCandidates, []string{strconv.Itoa(offset[shard]), strconv.Itoa(limit), strconv.Itoa(reapMost)}}
+			calls[i] = call{shard, scriptCandidates, []string{strconv.Itoa(offset[shard]), strconv.Itoa(limit), strconv.Itoa(reapMost), millis(ttl)}}
 		}
 		replies, err := s.run(ctx, calls...)
 		if err != nil {
@@ -253,7 +254,7 @@ func (s *Store) choose(ctx context.Context, most int, prefers func(string) bool)
 }
 
 // take leases groups. One that somebody else took meanwhile is left out; those
-// of shards in which our session had expired are returned.
+// of shards in which our session was reaped are returned.
 func (s *Store) take(ctx context.Context, ttl time.Duration, chosen [][]string) (leases []frontier.Lease, expired [][]string, err error) {
 	var calls []call
 	sent := time.Now()

@@ -1,7 +1,7 @@
 -- Groups with work that nobody holds, longest free first, with the
 -- milliseconds they have been free.
-local offset, limit, most = num(), num(), num()
-local more = reap(most)
+local offset, limit, most, ttl = num(), num(), num(), num()
+local more = reap(most, ttl)
 local out = {}
 local list = call('ZRANGEBYSCORE', B .. ':f', '-inf', '+inf', 'WITHSCORES', 'LIMIT', offset, limit)
 for i = 1, #list, 2 do

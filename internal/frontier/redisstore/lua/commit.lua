@@ -66,11 +66,12 @@ for _ = 1, num() do
 	if claim ~= '' then call('HDEL', B .. ':p:' .. id, claim) end
 end
 
+-- Whom a group names as its holder, nobody followed: also when its lease has
+-- run out, what it says is the last word.
 local fenced = {}
-local current = session ~= '' and alive(session)
 for _ = 1, num() do
 	local group, token = take(), take()
-	local ours = token == '*' or current and call('HGET', B .. ':o', group) == token .. ' ' .. session
+	local ours = token == '*' or call('HGET', B .. ':o', group) == token .. ' ' .. session
 	if not ours then fenced[#fenced + 1] = group end
 	for _ = 1, num() do
 		local id = take()

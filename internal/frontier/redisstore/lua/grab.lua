@@ -1,9 +1,8 @@
 -- Leases one group to a session, with or without work. Returns nil if the
--- session has expired, and nothing if somebody else holds the group.
+-- session was reaped, and nothing if somebody else holds the group.
 local session, begun, ttl, group = take(), take(), num(), take()
-reap(1000)
-local expiry = call('ZSCORE', B .. ':x', session)
-if begun == '1' and not (expiry and tonumber(expiry) > now) then return false end
+reap(1000, ttl)
+if begun == '1' and not known(session) then return false end
 local out = {}
 if call('HEXISTS', B .. ':o', group) == 1 then return out end
 call('ZADD', B .. ':x', 'GT', now + ttl, session)

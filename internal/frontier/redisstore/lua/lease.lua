@@ -1,8 +1,7 @@
 -- Leases groups to a session, which begins with its first lease. Returns nil
--- if the session had begun and has expired.
+-- if the session had begun and was reaped.
 local session, begun, ttl = take(), take(), num()
-local expiry = call('ZSCORE', B .. ':x', session)
-if begun == '1' and not (expiry and tonumber(expiry) > now) then return false end
+if begun == '1' and not known(session) then return false end
 call('ZADD', B .. ':x', 'GT', now + ttl, session)
 local n = num()
 local token = tick(0, n)

@@ -59,15 +59,26 @@ local function tell(holder, group, clock)
 	end
 end
 
--- alive says whether a session's leases hold.
-local function alive(session)
-	local expiry = call('ZSCORE', B .. ':x', session)
-	return expiry and tonumber(expiry) > now
+-- known says whether a session holds what it was given. One that expired still
+-- does until somebody reaps it.
+local function known(session) return call('ZSCORE', B .. ':x', session) end
+
+-- calm says whether sessions that expired are to be left alone for now. When
+-- nobody was heard for so long that leases ran out (they are renewed three times
+-- in their length), Redis was away from all, and those who are back first would
+-- take the groups of those who come a moment later.
+local function calm(ttl)
+	local said = call('HMGET', B .. ':m', 'heard', 'calm')
+	local heard, till = tonumber(said[1] or now), tonumber(said[2] or 0)
+	if now - heard > 2 * ttl / 3 then till = now + math.floor(math.min(ttl / 3, 5000)) end
+	call('HSET', B .. ':m', 'heard', now, 'calm', till)
+	return now < till
 end
 
 -- reap frees up to limit groups of sessions that expired, and says whether
 -- there may be more.
-local function reap(limit)
+local function reap(limit, ttl)
+	if calm(ttl) then return 0 end
 	while limit > 0 do
 		local dead = call('ZRANGEBYSCORE', B .. ':x', '-inf', now, 'LIMIT', 0, 1)[1]
 		if not dead then return 0 end

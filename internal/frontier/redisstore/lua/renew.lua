@@ -1,14 +1,14 @@
 -- Extends a session. Returns how many groups it holds and those to which
 -- others added work after a version that the caller has already heard of; nil
--- if the session has expired. The caller names the version in its next call: what
+-- if the session has expired and was reaped. The caller names the version in its next call: what
 -- a lost reply said is said again.
 local session, ttl, heard, limit, most = take(), num(), num(), num(), num()
-if not alive(session) then
-	reap(most)
+if not known(session) then
+	reap(most, ttl)
 	return false
 end
 call('ZADD', B .. ':x', 'GT', now + ttl, session)
-reap(most)
+reap(most, ttl)
 local dirty = B .. ':d:' .. session
 call('ZREMRANGEBYSCORE', dirty, '-inf', heard)
 local list = call('ZRANGEBYSCORE', dirty, '(' .. string.format('%.0f', heard), '+inf', 'WITHSCORES', 'LIMIT', 0, limit)
