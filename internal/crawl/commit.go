@@ -40,7 +40,7 @@ func (e *Engine) Commit(ctx context.Context, recs []*Record, flush bool) error {
 			c = new(ledger.Counters)
 			touched[rec.run] = c
 		}
-		addCounters(c, &rec.count)
+		c.Add(&rec.count)
 	}
 	for r, c := range touched {
 		lb.Crawls = append(lb.Crawls, r.rowWith(c, begin))
@@ -107,7 +107,7 @@ func (r *Run) rowWith(c *ledger.Counters, now time.Time) ledger.Crawl {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	row := r.crawl
-	addCounters(&row.Counters, c)
+	row.Counters.Add(c)
 	row.Updated = now
 	return row
 }
@@ -115,7 +115,7 @@ func (r *Run) rowWith(c *ledger.Counters, now time.Time) ledger.Crawl {
 func (r *Run) committed(c *ledger.Counters) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	addCounters(&r.crawl.Counters, c)
+	r.crawl.Counters.Add(c)
 }
 
 // observe feeds the live view and the event stream.
@@ -162,20 +162,6 @@ func (r *Run) nudge() {
 	case r.poke <- struct{}{}:
 	default:
 	}
-}
-
-func addCounters(a, b *ledger.Counters) {
-	a.Processed += b.Processed
-	a.Successful += b.Successful
-	a.Failed += b.Failed
-	a.Throttled += b.Throttled
-	a.Blocked += b.Blocked
-	a.Skipped += b.Skipped
-	a.Timeouts += b.Timeouts
-	a.Requests += b.Requests
-	a.HTTP429 += b.HTTP429
-	a.Retries += b.Retries
-	a.Bytes += b.Bytes
 }
 
 // WriteHosts tells the ledger what the hosts' clocks learned since it last

@@ -348,7 +348,7 @@ func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 		if err := json.Unmarshal(r.Counters, &n); err != nil {
 			return fmt.Errorf("read the report of %s: %w", r.Worker, err)
 		}
-		addUp(&sh.Counters, &n)
+		sh.Counters.Add(&n)
 		for i := range sh.Classes {
 			sh.Classes[i] += r.Classes[i]
 		}
@@ -420,20 +420,6 @@ func (s *supervision) listens(r *frontier.Report, now time.Time, patience time.D
 		s.heard[r.Worker] = h
 	}
 	return now.Sub(h.at) < patience
-}
-
-func addUp(a, b *ledger.Counters) {
-	a.Processed += b.Processed
-	a.Successful += b.Successful
-	a.Failed += b.Failed
-	a.Throttled += b.Throttled
-	a.Blocked += b.Blocked
-	a.Skipped += b.Skipped
-	a.Timeouts += b.Timeouts
-	a.Requests += b.Requests
-	a.HTTP429 += b.HTTP429
-	a.Retries += b.Retries
-	a.Bytes += b.Bytes
 }
 
 // numbers encodes what is only numbers and words, which cannot fail.

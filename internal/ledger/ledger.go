@@ -86,6 +86,21 @@ type Counters struct {
 	Bytes      int64 `json:"bytes"` // on the wire
 }
 
+// Add counts what o has counted, too.
+func (c *Counters) Add(o *Counters) {
+	c.Processed += o.Processed
+	c.Successful += o.Successful
+	c.Failed += o.Failed
+	c.Throttled += o.Throttled
+	c.Blocked += o.Blocked
+	c.Skipped += o.Skipped
+	c.Timeouts += o.Timeouts
+	c.Requests += o.Requests
+	c.HTTP429 += o.HTTP429
+	c.Retries += o.Retries
+	c.Bytes += o.Bytes
+}
+
 // Timing splits one request.
 type Timing struct {
 	DNS, Connect, TLS, TTFB, Transfer, Total time.Duration
