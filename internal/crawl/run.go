@@ -22,9 +22,10 @@ import (
 
 // Run is one crawl while it is alive.
 type Run struct {
-	ID   int64
-	Spec Spec
-	Paid int64 // pages that had a row when it was opened; only who supervises it counts them
+	ID     int64
+	Spec   Spec
+	Paid   int64           // pages that had a row when it was opened; only who supervises it counts them
+	Before ledger.Counters // in a fleet: what all workers had counted when it was opened
 
 	e       *Engine
 	fc      *frontier.Crawl
@@ -177,11 +178,11 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	// holds are kept.
 	old := row.Counters
 	row.Counters = ledger.Counters{Requests: old.Requests, HTTP429: old.HTTP429, Retries: old.Retries, Bytes: old.Bytes}
-	if e.cfg.Fleet == nil {
-		for o, n := range counts {
-			tally(&row.Counters, o, n)
-		}
-	} else {
+	for o, n := range counts {
+		tally(&row.Counters, o, n)
+	}
+	before := row.Counters
+	if e.cfg.Fleet != nil {
 		row.Counters = ledger.Counters{} // each worker counts its own part
 	}
 	row.Status, row.Reason, row.Ended, row.Updated = ledger.Running, "", time.Time{}, e.cfg.Now()
@@ -198,7 +199,10 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 		r.outcomes[o] += n
 	}
 	r.used.Store(row.Counters.Processed)
-	r.Paid = countersOf(counts).Processed
+	r.Paid = before.Processed
+	if e.cfg.Fleet != nil {
+		r.Before = before
+	}
 	if err := r.findRepeats(ctx); err != nil {
 		return nil, err
 	}

@@ -45,6 +45,7 @@ func (r *Run) Status() Status {
 		Counters: r.crawl.Counters, PagesPerSec: r.rate.perSec, StatusClasses: r.classes,
 	}
 	r.mu.Unlock()
+	s.Counters.Add(&r.Before)
 	s.Queued = r.fc.Pending() - r.fc.Taken()
 	s.InFlight = r.fc.InFlight()
 	parked := r.fc.Parked()

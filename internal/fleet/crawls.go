@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/frontier"
-	"tiptoe/internal/ledger"
 )
 
 // Supervising makes this process leave a crawl that it has joined, and join it
@@ -329,8 +327,16 @@ func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 	if err != nil {
 		return err
 	}
+	if s.totals.parts == nil {
+		if s.totals, err = since(s.run.Before, reports); err != nil {
+			return err
+		}
+	}
 	sh := &crawl.Shared{At: at, Pending: pending, Spent: spent}
 	for _, r := range reports {
+		if err := s.totals.hear(&r); err != nil {
+			return err
+		}
 		if r.Worker != m.cfg.Worker {
 			sh.Workers++
 			s.shown(&r, sh)
@@ -344,15 +350,9 @@ func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 		sh.Retrying += r.Retrying
 		sh.Unused += r.Allowance
 		sh.Rate += r.Rate
-		var n ledger.Counters
-		if err := json.Unmarshal(r.Counters, &n); err != nil {
-			return fmt.Errorf("read the report of %s: %w", r.Worker, err)
-		}
-		sh.Counters.Add(&n)
-		for i := range sh.Classes {
-			sh.Classes[i] += r.Classes[i]
-		}
 	}
+	all := s.totals.sum()
+	sh.Counters, sh.Classes = all.Counters, all.classes
 	// A parked host that changes hands is reported by two for a while, so that
 	// others' URLs seem to be parked: until everybody must have said it anew.
 	patience := reportsLast * m.cfg.Turn

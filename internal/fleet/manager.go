@@ -94,11 +94,12 @@ type Manager struct {
 
 // supervision is a crawl that this process watches over.
 type supervision struct {
-	run   *crawl.Run
-	state frontier.Announced
-	last  *crawl.Shared
-	heard map[string]heard // by worker
-	slots division         // of its requests in flight, if they are bounded
+	run    *crawl.Run
+	state  frontier.Announced
+	last   *crawl.Shared
+	heard  map[string]heard // by worker
+	totals totals
+	slots  division // of its requests in flight, if they are bounded
 
 	announced time.Time // when the board last took what was said of it
 	counted   time.Time // when it was last asked what is to do

@@ -88,17 +88,22 @@ type Counters struct {
 
 // Add counts what o has counted, too.
 func (c *Counters) Add(o *Counters) {
-	c.Processed += o.Processed
-	c.Successful += o.Successful
-	c.Failed += o.Failed
-	c.Throttled += o.Throttled
-	c.Blocked += o.Blocked
-	c.Skipped += o.Skipped
-	c.Timeouts += o.Timeouts
-	c.Requests += o.Requests
-	c.HTTP429 += o.HTTP429
-	c.Retries += o.Retries
-	c.Bytes += o.Bytes
+	for i, n := range o.all() {
+		*c.all()[i] += *n
+	}
+}
+
+func (c *Counters) all() [11]*int64 {
+	return [...]*int64{&c.Processed, &c.Successful, &c.Failed, &c.Throttled, &c.Blocked, &c.Skipped,
+		&c.Timeouts, &c.Requests, &c.HTTP429, &c.Retries, &c.Bytes}
+}
+
+// Without takes off what o has counted, down to nothing.
+func (c *Counters) Without(o *Counters) {
+	for i, n := range o.all() {
+		at := c.all()[i]
+		*at = max(*at-*n, 0)
+	}
 }
 
 // Timing splits one request.
