@@ -17,7 +17,7 @@ type Database struct {
 
 // Queue says where the frontier is, if not in the data directory.
 type Queue struct {
-	RedisURL    string `name:"redis-url" help:"Redis or Valkey for the frontier, shared by many workers: redis://host:6379. Needs --database-url." env:"TIPTOE_REDIS_URL,REDIS_URL" placeholder:"URL" group:"Storage"`
+	RedisURL    string `name:"redis-url" help:"Redis or Valkey for the frontier, shared by many workers: redis://host:6379. Whoever crawls needs --database-url, too." env:"TIPTOE_REDIS_URL,REDIS_URL" placeholder:"URL" group:"Storage"`
 	EnableRedis bool   `name:"enable-redis" help:"Same as --redis-url redis://127.0.0.1:6379." env:"TIPTOE_ENABLE_REDIS,ENABLE_REDIS" group:"Storage"`
 	RedisPrefix string `name:"redis-prefix" help:"Begins every key in Redis; fleets with different ones do not meet." default:"tiptoe:" env:"TIPTOE_REDIS_PREFIX" group:"Storage"`
 }
