@@ -74,7 +74,7 @@ type service struct {
 	reload error
 }
 
-func (s *service) Live(id string) (crawl.Status, bool) {
+func (s *service) Live(_ context.Context, id string) (crawl.Status, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, ok := s.status[id]

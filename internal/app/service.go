@@ -82,9 +82,10 @@ func openParts(s ServiceSettings) (_ *Service, err error) {
 		return nil, err
 	}
 	builder := &orders{web: s.Web, caps: func() config.Caps { return *sv.caps.Load() }}
+	window, _ := sv.Store.(job.Window) // a fleet's
 	sv.Jobs, err = job.New(job.Config{
 		Store: sv.Ledger, Crawls: sv.Ledger, Engine: sv.Engine, Builder: builder, Log: s.Log, Now: Clock(),
-		Settings: sv.readCaps, Post: sv.Client.Post, Meter: sv.metrics, Shared: sv.Fleet != nil,
+		Settings: sv.readCaps, Post: sv.Client.Post, Meter: sv.metrics, Shared: sv.Fleet != nil, Window: window,
 		Drop: func(ctx context.Context, crawl int64) error { return sv.Store.DropCrawl(ctx, frontier.CrawlID(crawl)) },
 	})
 	if err != nil {

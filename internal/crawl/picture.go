@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,17 +42,11 @@ func (r *Run) Picture() Picture {
 	if v := snap.Last; snap.LastFor > 0 {
 		p.Slowest = fmt.Sprintf("%s: %d URLs, one every %s", v.Group, v.Waiting, v.Gap.Round(time.Millisecond))
 	}
-	worker := ""
-	if r.e.cfg.Fleet != nil {
-		worker = r.e.cfg.Fleet.Worker()
-	}
 	named := make(map[string]bool, 2*shownHosts)
 	for _, v := range slices.Concat(snap.Longest, snap.Busiest) {
 		if !named[v.Group] {
 			named[v.Group] = true
-			h := hostStatus(v)
-			h.Worker = worker
-			p.Hosts = append(p.Hosts, h)
+			p.Hosts = append(p.Hosts, hostStatus(v))
 		}
 	}
 	r.mu.Lock()
@@ -66,6 +61,35 @@ func (p *Picture) Of(worker string) {
 	for i := range p.Hosts {
 		p.Hosts[i].Worker = worker
 	}
+}
+
+// Shown is a status for a server that does not run the crawl (ReadStatus). The
+// seeds stay here: there may be many.
+func (s Status) Shown() ([]byte, error) {
+	s.Seeds = nil
+	return json.Marshal(s)
+}
+
+// ReadStatus reads what another process has shown, so long ago. Its own times
+// are by that machine's clock. A store that does not answer here is trouble,
+// whatever was well then.
+func (e *Engine) ReadStatus(shown []byte, old time.Duration) (s Status, err error) {
+	if err := json.Unmarshal(shown, &s); err != nil {
+		return s, fmt.Errorf("read what another server shows of a crawl: %w", err)
+	}
+	s.At = e.cfg.Now().Add(-old)
+	names := e.layers(frontier.Snapshot{})
+	if len(names) != len(s.Layers) { // another version has others
+		s.Layers = nil
+	}
+	for i := range s.Layers {
+		s.Layers[i].Name = names[i].Name
+	}
+	if f := e.cfg.Fleet; f != nil && f.Waiting() != "" {
+		s.Trouble = f.Waiting()
+		s.Binding = s.Trouble
+	}
+	return s, nil
 }
 
 // add puts another worker's part to this one.

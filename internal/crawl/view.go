@@ -37,6 +37,9 @@ func (r *rate) sample(now time.Time) {
 // that its workers do.
 func (r *Run) Status() Status {
 	p := r.Picture()
+	if f := r.e.cfg.Fleet; f != nil {
+		p.Of(f.Worker())
+	}
 	now := r.e.cfg.Now()
 	r.mu.Lock()
 	r.rate.sample(now)

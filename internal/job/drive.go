@@ -39,6 +39,8 @@ type active struct {
 	granted time.Time     // its slot, where another process may take it; see mine
 	events  chan ledger.JobEvent
 	kept    atomic.Int64
+	fresh   chan struct{} // there is a new status to show; nil: to nobody
+	heeded  int64         // the last event of the job that was read; of its attendant
 
 	mu     sync.Mutex
 	run    *crawl.Run
@@ -281,6 +283,8 @@ func (s *Service) attend(ctx context.Context, cancel context.CancelCauseFunc, a 
 	tick, beat := time.NewTicker(time.Second), time.NewTicker(heartbeat)
 	defer tick.Stop()
 	defer beat.Stop()
+	defer s.show(ctx, a)()
+	s.heed(ctx, a) // of a job that is taken up, before long
 	stopping := s.stopping
 	var last <-chan time.Time
 	stall := stallWatch{since: s.now()}
@@ -301,10 +305,12 @@ func (s *Service) attend(ctx context.Context, cancel context.CancelCauseFunc, a 
 			now := s.now()
 			st := run.Status()
 			a.picture(st)
+			poke(a.fresh)
 			if text, ok := stall.look(&st); ok {
 				s.tell(a, ledger.JobEvent{Job: a.job, At: now, Type: "stalled", Data: jsonOf(map[string]any{"at": now, "message": text})})
 			}
 			s.watch.notify(a.job)
+			s.heed(ctx, a)
 		case <-beat.C:
 			s.beat(ctx, a, j, s.now())
 		}
