@@ -38,7 +38,7 @@ export function Machine() {
               <div><dt>Commit{fleet(e) && ' here'}</dt><dd class="num">{e.commit_ms != null ? rate(e.commit_ms) + ' ms' : '–'}</dd></div>
               <div><dt>Version</dt><dd><Text>{e.version ?? '–'}</Text></dd></div>
             </dl>
-            {fleet(e) && <p class="muted small">The figures above are of {many(e.processes ?? 0, 'process', 'processes')} together; what is below is of the one that answers. A job’s own page shows all that work for it.</p>}
+            {fleet(e) && <p class="muted small waits">The figures above are of {many(e.processes ?? 0, 'process', 'processes')} together; what is below is of the one that answers. A job’s own page shows all that work for it.</p>}
             <div class="card"><h2>Concurrency layers</h2>{e.layers?.length ? <Gauges layers={e.layers} /> : <p class="muted">No crawl runs, so nothing is in use.</p>}</div>
             <div class="card">
               <h2>What waiting hosts wait for</h2>
