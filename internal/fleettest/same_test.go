@@ -35,6 +35,11 @@ func Test_whichever_server_is_asked_she_sees_the_same_and_is_obeyed(t *testing.T
 		f.owned(s, j.ID)
 	}
 	f.samePicture(servers, j.ID)
+	if n, err := f.redis.Do("STRLEN", redisKey("show:"+j.ID)); err != nil || len(n) > 4 {
+		t.Errorf("%s bytes are shown: %v", n, err)
+	} else {
+		t.Logf("%s bytes are shown", n)
+	}
 	f.sameStory(servers, j.ID)
 	f.engines(servers)
 	f.follows(second, j.ID)
