@@ -102,6 +102,9 @@ func (a *API) jobView(ctx context.Context, j *ledger.Job) (Job, error) {
 		v.Error = text(j.Error)
 	} else {
 		v.WaitingFor = text(waitingFor(j, v.Position, &live, running))
+		if j.Status == ledger.Running && !running && a.cfg.Workers != nil { // why nothing is heard of it
+			v.WaitingFor = text(a.cfg.Workers().Waiting)
+		}
 		v.Pages.Spent = max(j.Spent, v.Progress.Processed)
 	}
 	return v, nil

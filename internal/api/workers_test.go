@@ -67,6 +67,19 @@ func Test_a_list_of_workers_that_grows_old_says_so_and_makes_nobody_silent(t *te
 	}
 }
 
+func Test_a_job_that_another_server_drives_waits_for_a_store_that_does_not_answer_here(t *testing.T) {
+	r := &Roster{Self: "s", Workers: []frontier.Worker{{ID: "s"}}}
+	w := newWorld(t, openSQLite(t), withRoster(r))
+	id, _ := w.begin(w.ann, "https://a.example/")
+	if j := get[Job](w, w.ann, "/v1/jobs/"+id); j.WaitingFor != nil {
+		t.Errorf("it waits for %s", *j.WaitingFor)
+	}
+	r.Waiting = "the fleet's store does not answer"
+	if j := get[Job](w, w.ann, "/v1/jobs/"+id); j.WaitingFor == nil || *j.WaitingFor != r.Waiting {
+		t.Errorf("%+v", j.WaitingFor)
+	}
+}
+
 func Test_only_operators_see_which_machine_holds_a_host(t *testing.T) {
 	w := newWorld(t, openSQLite(t), nil)
 	id, _ := w.begin(w.ann, "https://a.example/")

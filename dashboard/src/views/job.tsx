@@ -91,7 +91,7 @@ function Controls({ job, api, done }: { job: Job; api: string; done: () => void 
   if (!can('write')) return null
   const act = (verb: string, said: string) => async () => {
     work(true)
-    await call('POST', `${api}/${verb}`).then(() => say(said), sayProblem)
+    await call<Job>('POST', `${api}/${verb}`).then((j) => say(j.status === 'running' ? 'The server that drives the job is told; it takes a moment.' : said), sayProblem)
     work(false)
     done()
   }
