@@ -15,7 +15,7 @@ func (a *API) systemRoutes() {
 	handle(a, route{method: "GET", path: "/v1/ready", id: "ready", tag: "system", scope: open,
 		summary: "Can it do its work", doc: "503 says what is missing. Also at /readyz."}, a.ready)
 	handle(a, route{method: "GET", path: "/v1/engine", id: "getEngine", tag: "system", scope: ledger.ScopeRead,
-		summary: "The machine as a whole", doc: "The queue of jobs and what all processes of the fleet fetch together; of the one that answers its concurrency layers and what its waiting hosts wait for. It names no host.",
+		summary: "The machine as a whole", doc: "Concurrency layers, what waiting hosts wait for, and the queue of jobs; of a fleet, of all its processes together. It names no host.",
 		errors: []int{404}}, a.engine)
 	handle(a, route{method: "POST", path: "/v1/reload", id: "reload", tag: "operator", scope: ledger.ScopeOperator, status: 204,
 		summary: "Read plans and caps from the configuration again", doc: "Running jobs keep the limits they were given.", errors: []int{409}}, a.reload)
@@ -64,10 +64,10 @@ func (a *API) alias(path string) http.HandlerFunc {
 type Engine struct {
 	Version     string       `json:"version"`
 	Workers     int          `json:"workers" doc:"URLs that the process that answers may have in hand."`
-	Layers      []Layer      `json:"layers" nullable:"false" doc:"Of the process that answers."`
-	Waiting     []WaitReason `json:"waiting" nullable:"false" doc:"Of the process that answers."`
+	Layers      []Layer      `json:"layers" nullable:"false" doc:"Of all processes together; of a time and of the busiest host the fullest."`
+	Waiting     []WaitReason `json:"waiting" nullable:"false" doc:"Of all processes together."`
 	Queue       Queue        `json:"queue"`
-	CommitMS    *float64     `json:"commit_ms" doc:"How long the ledger takes for a commit of the process that answers, smoothed."`
+	CommitMS    *float64     `json:"commit_ms" doc:"How long the ledger takes for a commit, smoothed; of a fleet, where it takes longest."`
 	Processes   int          `json:"processes" doc:"How many fetch: servers, workers and crawls of the command line; 1 for a server alone."`
 	Hosts       int          `json:"hosts" doc:"Hosts, or groups of hosts, that all of them hold."`
 	InFlight    int64        `json:"in_flight" doc:"Requests of all of them."`

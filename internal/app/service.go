@@ -48,6 +48,7 @@ type Service struct {
 	metrics  *metrics.Metrics
 	caps     atomic.Pointer[config.Caps]
 	up       atomic.Bool
+	others   others
 }
 
 // OpenService puts a service together and begins to listen. Nothing is served
@@ -162,7 +163,7 @@ func (sv *Service) export(ctx context.Context, w io.Writer, format string, crawl
 }
 
 func (sv *Service) engine() api.Engine {
-	v := sv.Engine.View()
+	v := sv.wholeView()
 	ms := float64(v.CommitEWMA.Microseconds()) / 1000
 	return api.Engine{Workers: sv.settings.Machine.Workers, CommitMS: &ms, Layers: api.LayerViews(v.Layers), Waiting: api.WaitViews(v.Waiting)}
 }

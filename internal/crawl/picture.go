@@ -92,6 +92,44 @@ func (e *Engine) ReadStatus(shown []byte, old time.Duration) (s Status, err erro
 	return s, nil
 }
 
+// shownView is of an engine what people are shown of a whole fleet.
+type shownView struct {
+	Layers  []Layer       `json:"l"`
+	Waiting []WaitingFor  `json:"w,omitempty"`
+	Commit  time.Duration `json:"c,omitempty"`
+}
+
+// Shown is an engine's view for other processes of the fleet (Add).
+func (v *EngineView) Shown() ([]byte, error) {
+	return json.Marshal(shownView{v.Layers, v.Waiting, v.CommitEWMA})
+}
+
+// Add puts another engine's layers, and what its hosts wait for, to this view.
+func (v *EngineView) Add(shown []byte) error {
+	var o shownView
+	if err := json.Unmarshal(shown, &o); err != nil {
+		return fmt.Errorf("read what another process shows of its engine: %w", err)
+	}
+	addLayers(v.Layers, o.Layers)
+	v.CommitEWMA = max(v.CommitEWMA, o.Commit)
+	by := make(map[string]frontier.Waits)
+	for _, w := range slices.Concat(v.Waiting, o.Waiting) {
+		sum := by[w.Reason]
+		by[w.Reason] = frontier.Waits{Hosts: sum.Hosts + w.Hosts, URLs: sum.URLs + w.URLs}
+	}
+	v.Waiting = waits(by)
+	return nil
+}
+
+func addLayers(to, from []Layer) {
+	if len(to) != len(from) { // another version may have others
+		return
+	}
+	for i := range to {
+		to[i].add(from[i])
+	}
+}
+
 // add puts another worker's part to this one.
 func (p *Picture) add(o *Picture) {
 	p.Counts.Ready += o.Counts.Ready
@@ -104,11 +142,7 @@ func (p *Picture) add(o *Picture) {
 		sum := p.Waits[reason]
 		p.Waits[reason] = frontier.Waits{Hosts: sum.Hosts + n.Hosts, URLs: sum.URLs + n.URLs}
 	}
-	for i := range p.Layers {
-		if len(o.Layers) == len(p.Layers) { // another version may have others
-			p.Layers[i].add(o.Layers[i])
-		}
-	}
+	addLayers(p.Layers, o.Layers)
 	for what, n := range o.Outcomes {
 		p.Outcomes[what] += n
 	}

@@ -124,8 +124,9 @@ type EngineView struct {
 
 // WaitingFor counts the hosts that wait for one thing, and their URLs.
 type WaitingFor struct {
-	Reason      string // pace, block, robots, robots_slots, share, slots, lease, retry, concurrency, parked
-	Hosts, URLs int
+	Reason string `json:"r"` // pace, block, robots, robots_slots, share, slots, lease, retry, concurrency, parked
+	Hosts  int    `json:"h"`
+	URLs   int    `json:"u"`
 }
 
 // View takes a picture of the engine.

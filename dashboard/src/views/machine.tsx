@@ -35,10 +35,10 @@ export function Machine() {
               <div><dt>Pages/s</dt><dd class="num">{rate(e.pages_per_second)}</dd></div>
               <div><dt>In flight</dt><dd class="num">{count(e.in_flight)}</dd></div>
               {fleet(e) && <div><dt>Processes</dt><dd class="num">{count(e.processes)}</dd></div>}
-              <div><dt>Commit{fleet(e) && ' here'}</dt><dd class="num">{e.commit_ms != null ? rate(e.commit_ms) + ' ms' : '–'}</dd></div>
+              <div><dt>Commit{fleet(e) && ', slowest'}</dt><dd class="num">{e.commit_ms != null ? rate(e.commit_ms) + ' ms' : '–'}</dd></div>
               <div><dt>Version</dt><dd><Text>{e.version ?? '–'}</Text></dd></div>
             </dl>
-            {fleet(e) && <p class="muted small waits">The figures above are of {many(e.processes ?? 0, 'process', 'processes')} together; what is below is of the one that answers. A job’s own page shows all that work for it.</p>}
+            {fleet(e) && <p class="muted small waits">All figures are of {many(e.processes ?? 0, 'process', 'processes')} together, and a few seconds old.</p>}
             <div class="card"><h2>Concurrency layers</h2>{e.layers?.length ? <Gauges layers={e.layers} /> : <p class="muted">No crawl runs, so nothing is in use.</p>}</div>
             <div class="card">
               <h2>What waiting hosts wait for</h2>

@@ -113,6 +113,12 @@ func Test_what_is_shown_is_seen_by_all_until_its_time_is_over(t *testing.T) {
 		}
 		want("x", text, time.Minute)
 	}
+	if texts, err := b.ShownOf(t.Context(), []string{"z", "x"}); err != nil || len(texts) != 2 || texts[0] != nil || string(texts[1]) != "\x00two\xff" {
+		t.Errorf("%q, %v", texts, err)
+	}
+	if texts, err := b.ShownOf(t.Context(), nil); err != nil || texts != nil {
+		t.Errorf("%q, %v", texts, err)
+	}
 	if err := a.Show(t.Context(), "y", []byte("brief"), 30*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}

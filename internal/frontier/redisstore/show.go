@@ -24,6 +24,34 @@ func (s *Store) Show(ctx context.Context, name string, text []byte, ttl time.Dur
 	return nil
 }
 
+// ShownOf is what stands under each of some names; nil if nothing does.
+func (s *Store) ShownOf(ctx context.Context, names []string) (texts [][]byte, err error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.ops.Done()
+	s.calls.Add(1)
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = s.key(boardShard, "show", name)
+	}
+	found, err := s.client.Do(ctx, s.client.B().Mget().Key(keys...).Build()).ToArray()
+	if err != nil {
+		return nil, fmt.Errorf("see %d names: %w", len(names), s.explain(err))
+	}
+	for _, m := range found {
+		text, err := m.AsBytes()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return nil, s.strange("show", err)
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
 // Shown is what stands under a name and how much longer it will; nil if nothing
 // does.
 func (s *Store) Shown(ctx context.Context, name string) (text []byte, left time.Duration, err error) {
