@@ -324,8 +324,7 @@ func (s *Service) beat(ctx context.Context, a *active, j *ledger.Job, now time.T
 		return ledger.JobChange{}, a.mine(j)
 	})
 	if errors.Is(err, errTaken) {
-		s.log.Warn("another server has taken a job up; this one was not heard of for too long", "job", j.ID)
-		a.yield()
+		a.yield() // finish says why
 		return
 	}
 	if err != nil && ctx.Err() == nil {
@@ -399,8 +398,9 @@ func (s *Service) finish(ctx context.Context, a *active, j *ledger.Job, sum craw
 		}
 		err = write()
 	}
-	if errors.Is(err, errTaken) {
-		return // another server writes its end, and has its slot
+	if errors.Is(err, errTaken) { // it writes the job's end, and has its slot
+		s.log.Warn("another server has taken a job up; this one was not heard of for too long", "job", j.ID)
+		return
 	}
 	if err != nil {
 		s.log.Error("the end of a job could not be written down; if it holds a slot it will be taken up again at the next start", "job", j.ID, "error", err)
