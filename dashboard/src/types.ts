@@ -295,6 +295,10 @@ export interface Engine {
   queue?: Maybe<{ queued: number; running: number; slots: number }>
   commit_ms?: Maybe<number>
   version?: Maybe<string>
+  processes?: Maybe<number>
+  hosts?: Maybe<number>
+  in_flight?: Maybe<number>
+  pages_per_second?: Maybe<number>
 }
 
 export interface Worker {
@@ -305,6 +309,7 @@ export interface Worker {
   started_at?: Maybe<string>
   heard_at?: Maybe<string>
   hosts: number
+  in_flight: number
   pages_per_second: number
   waiting?: Maybe<string>
 }

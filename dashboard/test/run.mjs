@@ -9,7 +9,7 @@ import { scripts } from './scripts.mjs'
 import { keyboard } from './keyboard.mjs'
 import { everyView } from './views.mjs'
 import { lostConnection } from './lost.mjs'
-import { alone, oneCrawl, workers } from './workers.mjs'
+import { alone, elsewhere, oneCrawl, workers } from './workers.mjs'
 
 const chapters = [
   ['a wrong key is refused with a reason', wrongKey],
@@ -26,6 +26,7 @@ const chapters = [
   ['a lost connection says so and comes back', lostConnection],
   ['a job is paused, resumed, cancelled and deleted', controls],
   ['a server alone is its only worker', alone],
+  ['a server that does not drive a job shows it live and stops it', elsewhere],
   ['every worker of a fleet is seen, falls silent and leaves', workers],
   ['the dashboard of one crawl offers no orders', oneCrawl],
 ]

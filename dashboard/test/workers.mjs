@@ -15,6 +15,37 @@ export async function alone() {
   return page
 }
 
+const tile = async (page, name) => (await page.locator('dl.tiles div', { has: page.locator('dt', { hasText: name }) }).first().locator('dd').innerText()).trim()
+
+export async function elsewhere() {
+  const { fleet } = world
+  const other = { base: fleet.other, key: fleet.key }
+  const job = await api('POST', '/v1/jobs', { urls: fleet.seeds, profile: 'polite', scope: 'host', seeding: 'none', delay_ms: 1000 }, fleet)
+  const page = await signedIn({}, '/jobs', other)
+  await page.getByText(/ pages · [\d.]+\/s/).waitFor() // the list of jobs says how fast it is
+  await page.goto(`${other.base}/jobs/${job.id}`)
+  await page.getByRole('heading', { name: 'Concurrency layers' }).waitFor()
+  const before = Number(await tile(page, 'Pages'))
+  await until('pages are counted as they come', async () => Number(await tile(page, 'Pages')) > before + 10)
+  await page.locator('.latest li').nth(5).waitFor()
+  await picture(page, 'job-elsewhere')
+  await page.getByRole('link', { name: 'Hosts', exact: true }).click()
+  await until('hosts of two workers are named', async () => new Set(await page.locator('.holder').allInnerTexts()).size > 1)
+  await picture(page, 'hosts-elsewhere')
+  await page.getByRole('link', { name: 'Machine' }).click()
+  await until('the machine is the fleet', async () => (await tile(page, 'Processes')) === '3' && Number(await tile(page, 'Pages/s')) > 5)
+  await picture(page, 'machine-fleet')
+  await page.goto(`${other.base}/jobs/${job.id}`)
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByText('The job is paused.').first().waitFor()
+  await page.getByRole('button', { name: 'Resume' }).waitFor()
+  want((await api('GET', '/v1/jobs/' + job.id, undefined, fleet)).status === 'paused', 'the server that drives the job does not know that it is paused')
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Cancel the job' }).click()
+  await page.getByRole('button', { name: 'Delete' }).waitFor()
+  return page
+}
+
 export async function workers() {
   const { fleet } = world
   const job = await api('POST', '/v1/jobs', { urls: fleet.seeds, profile: 'polite', scope: 'host', seeding: 'none', delay_ms: 1000 }, fleet)
@@ -89,6 +120,9 @@ export async function oneCrawl() {
   await page.getByText('No job fits these filters.').waitFor()
   await page.getByLabel('Type').selectOption('Command')
   await page.locator('tbody tr').first().waitFor()
+  await page.locator('tbody tr a.name').first().click()
+  await page.getByRole('button', { name: 'Cancel' }).waitFor()
+  want((await page.getByRole('button', { name: 'Pause' }).count()) === 0, 'a pause is offered, and would be refused')
   await page.getByRole('link', { name: 'Schedules' }).click()
   await page.getByText('No schedules.').waitFor()
   want((await page.getByRole('link', { name: /New schedule|Set one/ }).count()) === 0, 'a schedule is offered, and would be refused')

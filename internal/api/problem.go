@@ -119,8 +119,6 @@ func (a *API) toProblem(ctx context.Context, err error) error {
 		return problem(http.StatusConflict, "this Idempotency-Key was used for another order: use a new one, or send the same body")
 	case errors.Is(err, ledger.ErrNotEnded), errors.Is(err, job.ErrNotEnded):
 		return problem(http.StatusConflict, "the job has not ended: cancel it, or wait for its end")
-	case errors.Is(err, job.ErrElsewhere):
-		return problem(http.StatusConflict, err.Error())
 	case errors.Is(err, ledger.ErrEnded):
 		return problem(http.StatusConflict, "the job has ended, which cannot be undone: order it anew")
 	case errors.Is(err, ledger.ErrExists):

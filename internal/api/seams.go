@@ -32,13 +32,17 @@ type Orders interface {
 
 // Watching shows jobs while they run.
 type Watching interface {
-	Live(id string) (crawl.Status, bool)
+	Live(ctx context.Context, id string) (crawl.Status, bool)
 	Series(id string) ([]job.Point, bool)
 	Position(id string) (int, bool)
 	Contest() (queued, running, slots int)
 
 	// Watch fires after each commit of pages or events of a job, coalesced.
 	Watch(id string) (changed <-chan struct{}, stop func())
+
+	// Elsewhere says that Watch does not fire, because another server may
+	// drive the job: somebody who watches must look.
+	Elsewhere(id string) bool
 }
 
 // Rules are the operator's caps and plans.

@@ -38,7 +38,8 @@ func (a *API) getSeries(ctx context.Context, c *caller, in *JobID) (*seriesOut, 
 	if points, ok := a.cfg.Service.Series(j.ID); ok {
 		return &seriesOut{liveSeries(points)}, nil
 	}
-	if s, ok := a.series.get(j.ID); ok {
+	begun := a.cfg.Now()
+	if s, ok := a.series.get(j.ID, begun); ok {
 		return &seriesOut{s}, nil
 	}
 	if j.Crawl == 0 {
@@ -51,9 +52,11 @@ func (a *API) getSeries(ctx context.Context, c *caller, in *JobID) (*seriesOut, 
 		}
 		b.add(&r)
 	}
-	s := b.series()
+	s, now := b.series(), a.cfg.Now()
 	if j.Status.Done() {
-		a.series.put(j.ID, s)
+		a.series.put(j.ID, s, time.Time{})
+	} else if j.Status == ledger.Running { // at another server
+		a.series.put(j.ID, s, now.Add(max(seriesFor, seriesCost*now.Sub(begun))))
 	}
 	return &seriesOut{s}, nil
 }
@@ -146,29 +149,41 @@ func (b *seriesBuilder) series() Series {
 	return s
 }
 
-// seriesCache keeps the series of a few jobs that have ended: they change no
-// more, and to count them costs a look at every request.
+// seriesCache keeps the series of a few jobs: to count them costs a look at
+// every request. Of those that have ended they change no more, those of jobs
+// that another server drives are good for a while.
 type seriesCache struct {
 	mu   sync.Mutex
-	jobs map[string]Series
+	jobs map[string]keptSeries
 }
 
-const maxSeries = 32
+type keptSeries struct {
+	Series
+	until time.Time // zero: for ever
+}
 
-func newSeriesCache() *seriesCache { return &seriesCache{jobs: make(map[string]Series)} }
+const (
+	maxSeries = 32
+	seriesFor = 2 * time.Second
+	// seriesCost bounds the time that goes into counting a job that runs: one
+	// part in so many.
+	seriesCost = 20
+)
 
-func (c *seriesCache) get(id string) (Series, bool) {
+func newSeriesCache() *seriesCache { return &seriesCache{jobs: make(map[string]keptSeries)} }
+
+func (c *seriesCache) get(id string, now time.Time) (Series, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.jobs[id]
-	return s, ok
+	return s.Series, ok && (s.until.IsZero() || now.Before(s.until))
 }
 
-func (c *seriesCache) put(id string, s Series) {
+func (c *seriesCache) put(id string, s Series, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.jobs) >= maxSeries {
 		clear(c.jobs)
 	}
-	c.jobs[id] = s
+	c.jobs[id] = keptSeries{s, until}
 }

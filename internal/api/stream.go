@@ -20,7 +20,7 @@ import (
 func (a *API) streamRoutes() {
 	handle(a, route{method: "GET", path: "/v1/jobs/{id}/events", id: "streamEvents", tag: "live", scope: ledger.ScopeRead, stream: true,
 		summary: "Follow a job",
-		doc: "Server-sent events: `status` (a Job), `warning`, `stalled` and `throttled` (an object with at and message), `page` (a short Page), " +
+		doc: "Server-sent events: `status` (a Job), `warning`, `stalled`, `throttled` and `asked` (an object with at and message), `page` (a short Page), " +
 			"`live` (a Live, once a second, without an id) and `end` (a Job; then the stream is over). " +
 			"With the Last-Event-ID header, or ?last_event_id=, the stream goes on exactly behind that event. A comment comes every 15 s. " +
 			"204 answers a client that has seen the end.",
@@ -32,7 +32,7 @@ func (a *API) streamRoutes() {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
 			"application/xml": {Schema: &huma.Schema{Type: huma.TypeString}}}}}}, a.export)
 	handle(a, route{method: "GET", path: "/v1/jobs/{id}/live", id: "getLive", tag: "live", scope: ledger.ScopeRead,
-		summary: "A running job at this moment", doc: "For a job that does not run, running is false.", errors: []int{404}}, a.getLive)
+		summary: "A running job at this moment", doc: "For a job that does not run, running is false. Every server of a fleet gives the same picture.", errors: []int{404}}, a.getLive)
 	handle(a, route{method: "GET", path: "/v1/jobs/{id}/hosts", id: "listHosts", tag: "live", scope: ledger.ScopeRead,
 		summary: "The hosts of a running job", doc: "Those with the most waiting URLs and the busiest, with their pace and what they wait for. None for a job that does not run.",
 		errors: []int{404}}, a.listHosts)
@@ -123,6 +123,7 @@ type follower struct {
 	a   *API
 	c   *caller
 	id  string
+	job ledger.Job // as it was last read
 	at  cursor
 	out *eventWriter
 }
@@ -167,21 +168,22 @@ func (f *follower) wait(ctx context.Context, changed <-chan struct{}, beat, live
 				return nil
 			}
 		case <-live:
-			s, ok := f.a.cfg.Service.Live(f.id)
-			if !ok {
-				continue
+			if s, ok := f.a.liveOf(ctx, &f.job); ok {
+				if err := f.out.send("live", "", f.c.liveView(&s, true)); err != nil {
+					return err
+				}
+				if err := f.out.flush(); err != nil {
+					return err
+				}
 			}
-			if err := f.out.send("live", "", f.c.liveView(&s, true)); err != nil {
-				return err
-			}
-			if err := f.out.flush(); err != nil {
-				return err
+			if f.a.cfg.Service.Elsewhere(f.id) {
+				return nil // and look
 			}
 		case <-beat:
 			if _, err := f.a.keys.who(ctx, f.c.auth); errors.Is(err, errUnauthorized) {
 				return errGone
 			}
-			return f.out.comment("") // and look: a job may be driven by another process
+			return f.out.comment("")
 		}
 	}
 }
@@ -197,6 +199,7 @@ func (f *follower) drain(ctx context.Context) (over bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	f.job = j
 	if err := f.drainEvents(ctx, &j); err != nil {
 		return false, err
 	}
@@ -325,7 +328,7 @@ func (a *API) getLive(ctx context.Context, c *caller, in *JobID) (*liveOut, erro
 	if err != nil {
 		return nil, err
 	}
-	s, running := a.liveOf(&j)
+	s, running := a.liveOf(ctx, &j)
 	return &liveOut{c.liveView(&s, running)}, nil
 }
 
@@ -334,7 +337,7 @@ func (a *API) listHosts(ctx context.Context, c *caller, in *JobID) (*listOut[Hos
 	if err != nil {
 		return nil, err
 	}
-	s, _ := a.liveOf(&j)
+	s, _ := a.liveOf(ctx, &j)
 	var list []Host
 	seen := map[string]bool{}
 	for _, h := range append(c.hostViews(s.Waiting), c.hostViews(s.Busiest)...) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tiptoe/internal/crawl"
 	"tiptoe/internal/ledger"
 )
 
@@ -326,4 +327,35 @@ func (w *world) streamsOpen() int {
 	w.api.streams.mu.Lock()
 	defer w.api.streams.mu.Unlock()
 	return w.api.streams.taken
+}
+
+func Test_a_stream_of_a_job_that_another_server_drives_tells_its_news_all_the_same(t *testing.T) {
+	w := newWorld(t, openSQLite(t), func(c *Config) { c.LiveEvery = 20 * time.Millisecond })
+	w.svc.away = true
+	id, crawlID := w.begin(w.ann, "https://a.example/")
+	w.svc.mu.Lock()
+	w.svc.status[id] = crawl.Status{At: time.Now(), Queued: 3} // as the other server shows it
+	w.svc.mu.Unlock()
+	next, leave := w.stream(w.ann, id, "")
+	defer leave()
+	until := func(name string) (e event) {
+		t.Helper()
+		for e.name != name {
+			var err error
+			e, err = next()
+			w.must(err)
+		}
+		return e
+	}
+	until("live")
+	w.commit(page(crawlID, "https://a.example/1"))
+	until("page")
+	w.step(id, ledger.Paused, nil)
+	if e := until("status"); !strings.Contains(e.data, `"status":"paused"`) {
+		t.Error(e.data)
+	}
+	// What the other server showed last may still stand; the job runs no more.
+	if v := get[Live](w, w.ann, "/v1/jobs/"+id+"/live"); v.Running {
+		t.Errorf("%+v", v)
+	}
 }

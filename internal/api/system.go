@@ -15,7 +15,7 @@ func (a *API) systemRoutes() {
 	handle(a, route{method: "GET", path: "/v1/ready", id: "ready", tag: "system", scope: open,
 		summary: "Can it do its work", doc: "503 says what is missing. Also at /readyz."}, a.ready)
 	handle(a, route{method: "GET", path: "/v1/engine", id: "getEngine", tag: "system", scope: ledger.ScopeRead,
-		summary: "The machine as a whole", doc: "Concurrency layers, what waiting hosts wait for, and the queue of jobs. It names no host.",
+		summary: "The machine as a whole", doc: "Concurrency layers, what waiting hosts wait for, and the queue of jobs; of a fleet, of all its processes together. It names no host.",
 		errors: []int{404}}, a.engine)
 	handle(a, route{method: "POST", path: "/v1/reload", id: "reload", tag: "operator", scope: ledger.ScopeOperator, status: 204,
 		summary: "Read plans and caps from the configuration again", doc: "Running jobs keep the limits they were given.", errors: []int{409}}, a.reload)
@@ -62,12 +62,16 @@ func (a *API) alias(path string) http.HandlerFunc {
 
 // Engine is the machine as a whole, without the name of any host.
 type Engine struct {
-	Version  string       `json:"version"`
-	Workers  int          `json:"workers"`
-	Layers   []Layer      `json:"layers" nullable:"false"`
-	Waiting  []WaitReason `json:"waiting" nullable:"false"`
-	Queue    Queue        `json:"queue"`
-	CommitMS *float64     `json:"commit_ms" doc:"How long the ledger takes for a commit, smoothed."`
+	Version     string       `json:"version"`
+	Workers     int          `json:"workers" doc:"URLs that the process that answers may have in hand."`
+	Layers      []Layer      `json:"layers" nullable:"false" doc:"Of all processes together; of a time and of the busiest host the fullest."`
+	Waiting     []WaitReason `json:"waiting" nullable:"false" doc:"Of all processes together."`
+	Queue       Queue        `json:"queue"`
+	CommitMS    *float64     `json:"commit_ms" doc:"How long the ledger takes for a commit, smoothed; of a fleet, where it takes longest."`
+	Processes   int          `json:"processes" doc:"How many fetch: servers, workers and crawls of the command line; 1 for a server alone."`
+	Hosts       int          `json:"hosts" doc:"Hosts, or groups of hosts, that all of them hold."`
+	InFlight    int64        `json:"in_flight" doc:"Requests of all of them."`
+	PagesPerSec float64      `json:"pages_per_second" doc:"Of all of them."`
 }
 
 // WaitReason is what some hosts wait for.
@@ -92,6 +96,14 @@ func (a *API) engine(context.Context, *caller, *none) (*engineOut, error) {
 		e = a.cfg.Engine()
 	}
 	e.Version = a.cfg.Version
+	if a.cfg.Workers != nil {
+		for _, w := range workersView(a.cfg.Workers(), a.cfg.Now()).Items {
+			if e.Processes++; w.State != "silent" {
+				e.Hosts, e.InFlight, e.PagesPerSec = e.Hosts+w.Hosts, e.InFlight+w.InFlight, e.PagesPerSec+w.PagesPerSec
+			}
+		}
+		e.PagesPerSec = round(e.PagesPerSec)
+	}
 	e.Queue.Queued, e.Queue.Running, e.Queue.Slots = a.cfg.Service.Contest()
 	if e.Layers == nil {
 		e.Layers = []Layer{}

@@ -87,7 +87,7 @@ func (a *API) jobView(ctx context.Context, j *ledger.Job) (Job, error) {
 			v.Position = &n
 		}
 	}
-	live, running := a.liveOf(j)
+	live, running := a.liveOf(ctx, j)
 	switch {
 	case running:
 		v.Progress = liveProgress(&live)
@@ -102,6 +102,9 @@ func (a *API) jobView(ctx context.Context, j *ledger.Job) (Job, error) {
 		v.Error = text(j.Error)
 	} else {
 		v.WaitingFor = text(waitingFor(j, v.Position, &live, running))
+		if j.Status == ledger.Running && !running && a.cfg.Workers != nil { // why nothing is heard of it
+			v.WaitingFor = text(a.cfg.Workers().Waiting)
+		}
 		v.Pages.Spent = max(j.Spent, v.Progress.Processed)
 	}
 	return v, nil
@@ -138,11 +141,11 @@ func liveProgress(s *crawl.Status) Progress {
 }
 
 // liveOf is the picture of a job that runs now.
-func (a *API) liveOf(j *ledger.Job) (crawl.Status, bool) {
-	if j.Status.Done() || j.Status == ledger.Queued {
+func (a *API) liveOf(ctx context.Context, j *ledger.Job) (crawl.Status, bool) {
+	if j.Status != ledger.Running { // what another server showed of it may still stand
 		return crawl.Status{}, false
 	}
-	return a.cfg.Service.Live(j.ID)
+	return a.cfg.Service.Live(ctx, j.ID)
 }
 
 // Host is one host as a running crawl sees it.
@@ -182,7 +185,7 @@ func (c *caller) hostViews(hosts []crawl.HostStatus) []Host {
 // are those of the machines that work for it.
 type Live struct {
 	Running     bool             `json:"running" doc:"False for a job that does not run: nothing else is known then."`
-	At          *Stamp           `json:"at" nullable:"true"`
+	At          *Stamp           `json:"at" nullable:"true" doc:"When this was so: of a job that another server of the fleet drives, some seconds ago."`
 	Elapsed     float64          `json:"elapsed_seconds"`
 	Queued      int64            `json:"queued"`
 	InFlight    int64            `json:"in_flight"`

@@ -48,6 +48,7 @@ type Worker struct {
 	StartedAt   *Stamp  `json:"started_at" nullable:"true"`
 	HeardAt     *Stamp  `json:"heard_at" nullable:"true" doc:"Its last heartbeat: what is said of it is as old as that."`
 	Hosts       int     `json:"hosts" doc:"Hosts, or groups of hosts, that it holds."`
+	InFlight    int64   `json:"in_flight" doc:"Its requests on the wire."`
 	PagesPerSec float64 `json:"pages_per_second"`
 	Waiting     *string `json:"waiting" doc:"Why it fetches nothing."`
 }
@@ -68,7 +69,7 @@ func workersView(r Roster, now time.Time) Workers {
 	}
 	for _, w := range r.Workers {
 		one := Worker{ID: w.ID, Machine: w.Host, Self: w.ID == r.Self, State: "live", StartedAt: at(w.Started), HeardAt: at(now),
-			Hosts: w.Hosts, PagesPerSec: round(w.Rate), Waiting: text(w.Waiting)}
+			Hosts: w.Hosts, InFlight: w.InFlight, PagesPerSec: round(w.Rate), Waiting: text(w.Waiting)}
 		if !one.Self {
 			one.HeardAt = at(r.At.Add(-w.Silent))
 		}

@@ -16,9 +16,9 @@ func withRoster(r *Roster) func(*Config) {
 func Test_operators_see_every_worker_and_how_old_the_knowledge_is(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	r := &Roster{Self: "s-1", At: now, Lease: 30 * time.Second, Workers: []frontier.Worker{
-		{ID: "a-1", Host: "a", Started: now.Add(-time.Hour), Hosts: 7, Rate: 12.3456, Silent: 2 * time.Second},
+		{ID: "a-1", Host: "a", Started: now.Add(-time.Hour), Hosts: 7, Rate: 12.3456, InFlight: 5, Silent: 2 * time.Second},
 		{ID: "b-1", Host: "b", Started: now.Add(-time.Hour), Hosts: 3, Waiting: "commit: no answer", Silent: time.Second},
-		{ID: "f-1", Host: "f", Started: now.Add(-time.Hour), Hosts: 4, Rate: 5, Silent: 16 * time.Second},
+		{ID: "f-1", Host: "f", Started: now.Add(-time.Hour), Hosts: 4, Rate: 5, InFlight: 8, Silent: 16 * time.Second},
 		{ID: "s-1", Host: "s", Started: now.Add(-time.Minute), Hosts: 1, Rate: 1},
 	}}
 	w := newWorld(t, openSQLite(t), withRoster(r))
@@ -39,6 +39,9 @@ func Test_operators_see_every_worker_and_how_old_the_knowledge_is(t *testing.T) 
 	}
 	if a := got.Items[0]; a.Machine != "a" || a.Hosts != 7 || a.PagesPerSec != 12.346 || !time.Time(*a.HeardAt).Equal(now.Add(-2*time.Second)) || !time.Time(*a.StartedAt).Equal(now.Add(-time.Hour)) {
 		t.Errorf("%+v", a)
+	}
+	if e := get[Engine](w, w.ann, "/v1/engine"); e.Processes != 4 || e.Hosts != 11 || e.InFlight != 5 || e.PagesPerSec != 13.346 {
+		t.Errorf("all of them but the silent one together: %+v", e)
 	}
 	if b := got.Items[1]; b.Waiting == nil || *b.Waiting != "commit: no answer" {
 		t.Errorf("%+v", b)
@@ -61,6 +64,19 @@ func Test_a_list_of_workers_that_grows_old_says_so_and_makes_nobody_silent(t *te
 	}
 	if v = workersView(Roster{Self: "s", At: now.Add(-time.Hour), Workers: []frontier.Worker{{ID: "s"}}}, now); v.Waiting != nil || v.Lease != nil || v.Items[0].State != "live" {
 		t.Errorf("a server alone waits for nobody: %+v", v)
+	}
+}
+
+func Test_a_job_that_another_server_drives_waits_for_a_store_that_does_not_answer_here(t *testing.T) {
+	r := &Roster{Self: "s", Workers: []frontier.Worker{{ID: "s"}}}
+	w := newWorld(t, openSQLite(t), withRoster(r))
+	id, _ := w.begin(w.ann, "https://a.example/")
+	if j := get[Job](w, w.ann, "/v1/jobs/"+id); j.WaitingFor != nil {
+		t.Errorf("it waits for %s", *j.WaitingFor)
+	}
+	r.Waiting = "the fleet's store does not answer"
+	if j := get[Job](w, w.ann, "/v1/jobs/"+id); j.WaitingFor == nil || *j.WaitingFor != r.Waiting {
+		t.Errorf("%+v", j.WaitingFor)
 	}
 }
 

@@ -72,9 +72,10 @@ type service struct {
 	points map[string][]job.Point
 	watch  map[string]map[chan struct{}]bool
 	reload error
+	away   bool // another server drives the jobs, so nobody is poked
 }
 
-func (s *service) Live(id string) (crawl.Status, bool) {
+func (s *service) Live(_ context.Context, id string) (crawl.Status, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, ok := s.status[id]
@@ -102,6 +103,8 @@ func (s *service) Watch(id string) (<-chan struct{}, func()) {
 		delete(s.watch[id], ch)
 	}
 }
+
+func (s *service) Elsewhere(string) bool { return s.away }
 
 func (s *service) poke(id string) {
 	s.mu.Lock()

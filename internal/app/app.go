@@ -217,9 +217,14 @@ func (a *App) Serve(ctx context.Context) error {
 	}
 	a.unlist = nil
 	part, leave := context.WithCancel(context.WithoutCancel(ctx))
-	left := make(chan error, 1)
+	left, shown := make(chan error, 1), make(chan struct{})
 	go func() { left <- a.Fleet.Run(part) }()
+	go func() {
+		defer close(shown)
+		a.showEngine(part)
+	}()
 	err := a.Engine.Run(ctx)
 	leave() // when nothing is in flight any more
+	<-shown
 	return errors.Join(err, <-left)
 }

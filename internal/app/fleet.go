@@ -91,7 +91,7 @@ func (sv *Service) roster() api.Roster {
 		return api.Roster{Self: f.Worker(), Workers: list, At: at, Lease: f.TTL(), Waiting: f.Waiting()}
 	}
 	h := sv.Engine.View().Hosts
-	self := frontier.Worker{ID: sv.name, Host: sv.machine, Started: sv.opened, Hosts: h.Ready + h.Running + h.Waiting + h.Parked, Rate: sv.Engine.Rate()}
+	self := frontier.Worker{ID: sv.name, Host: sv.machine, Started: sv.opened, Hosts: h.Ready + h.Running + h.Waiting + h.Parked, Rate: sv.Engine.Rate(), InFlight: sv.Engine.Scheduler().InFlight()}
 	return api.Roster{Self: sv.name, Workers: []frontier.Worker{self}, At: sv.Engine.Now()}
 }
 

@@ -48,6 +48,7 @@ type Service struct {
 	metrics  *metrics.Metrics
 	caps     atomic.Pointer[config.Caps]
 	up       atomic.Bool
+	others   others
 }
 
 // OpenService puts a service together and begins to listen. Nothing is served
@@ -82,9 +83,10 @@ func openParts(s ServiceSettings) (_ *Service, err error) {
 		return nil, err
 	}
 	builder := &orders{web: s.Web, caps: func() config.Caps { return *sv.caps.Load() }}
+	window, _ := sv.Store.(job.Window) // a fleet's
 	sv.Jobs, err = job.New(job.Config{
 		Store: sv.Ledger, Crawls: sv.Ledger, Engine: sv.Engine, Builder: builder, Log: s.Log, Now: Clock(),
-		Settings: sv.readCaps, Post: sv.Client.Post, Meter: sv.metrics, Shared: sv.Fleet != nil,
+		Settings: sv.readCaps, Post: sv.Client.Post, Meter: sv.metrics, Shared: sv.Fleet != nil, Window: window,
 		Drop: func(ctx context.Context, crawl int64) error { return sv.Store.DropCrawl(ctx, frontier.CrawlID(crawl)) },
 	})
 	if err != nil {
@@ -161,7 +163,7 @@ func (sv *Service) export(ctx context.Context, w io.Writer, format string, crawl
 }
 
 func (sv *Service) engine() api.Engine {
-	v := sv.Engine.View()
+	v := sv.wholeView()
 	ms := float64(v.CommitEWMA.Microseconds()) / 1000
 	return api.Engine{Workers: sv.settings.Machine.Workers, CommitMS: &ms, Layers: api.LayerViews(v.Layers), Waiting: api.WaitViews(v.Waiting)}
 }

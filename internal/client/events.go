@@ -16,7 +16,7 @@ import (
 // Event is one message of a job's stream.
 type Event struct {
 	ID   string          `json:"id,omitempty"` // empty for what is not kept: live
-	Type string          `json:"event"`        // status, warning, stalled, throttled, page, live, end
+	Type string          `json:"event"`        // status, warning, stalled, throttled, asked, page, live, end
 	Data json.RawMessage `json:"data"`
 }
 

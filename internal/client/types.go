@@ -170,6 +170,7 @@ type Worker struct {
 	Started     *time.Time `json:"started_at"`
 	Heard       *time.Time `json:"heard_at"`
 	Hosts       int        `json:"hosts"`
+	InFlight    int64      `json:"in_flight"`
 	PagesPerSec float64    `json:"pages_per_second"`
 	Waiting     *string    `json:"waiting"`
 }

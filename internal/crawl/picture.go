@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,17 +42,11 @@ func (r *Run) Picture() Picture {
 	if v := snap.Last; snap.LastFor > 0 {
 		p.Slowest = fmt.Sprintf("%s: %d URLs, one every %s", v.Group, v.Waiting, v.Gap.Round(time.Millisecond))
 	}
-	worker := ""
-	if r.e.cfg.Fleet != nil {
-		worker = r.e.cfg.Fleet.Worker()
-	}
 	named := make(map[string]bool, 2*shownHosts)
 	for _, v := range slices.Concat(snap.Longest, snap.Busiest) {
 		if !named[v.Group] {
 			named[v.Group] = true
-			h := hostStatus(v)
-			h.Worker = worker
-			p.Hosts = append(p.Hosts, h)
+			p.Hosts = append(p.Hosts, hostStatus(v))
 		}
 	}
 	r.mu.Lock()
@@ -68,6 +63,73 @@ func (p *Picture) Of(worker string) {
 	}
 }
 
+// Shown is a status for a server that does not run the crawl (ReadStatus). The
+// seeds stay here: there may be many.
+func (s Status) Shown() ([]byte, error) {
+	s.Seeds = nil
+	return json.Marshal(s)
+}
+
+// ReadStatus reads what another process has shown, so long ago. Its own times
+// are by that machine's clock. A store that does not answer here is trouble,
+// whatever was well then.
+func (e *Engine) ReadStatus(shown []byte, old time.Duration) (s Status, err error) {
+	if err := json.Unmarshal(shown, &s); err != nil {
+		return s, fmt.Errorf("read what another server shows of a crawl: %w", err)
+	}
+	s.At = e.cfg.Now().Add(-old)
+	names := e.layers(frontier.Snapshot{})
+	if len(names) != len(s.Layers) { // another version has others
+		s.Layers = nil
+	}
+	for i := range s.Layers {
+		s.Layers[i].Name = names[i].Name
+	}
+	if f := e.cfg.Fleet; f != nil && f.Waiting() != "" {
+		s.Trouble = f.Waiting()
+		s.Binding = s.Trouble
+	}
+	return s, nil
+}
+
+// shownView is of an engine what people are shown of a whole fleet.
+type shownView struct {
+	Layers  []Layer       `json:"l"`
+	Waiting []WaitingFor  `json:"w,omitempty"`
+	Commit  time.Duration `json:"c,omitempty"`
+}
+
+// Shown is an engine's view for other processes of the fleet (Add).
+func (v *EngineView) Shown() ([]byte, error) {
+	return json.Marshal(shownView{v.Layers, v.Waiting, v.CommitEWMA})
+}
+
+// Add puts another engine's layers, and what its hosts wait for, to this view.
+func (v *EngineView) Add(shown []byte) error {
+	var o shownView
+	if err := json.Unmarshal(shown, &o); err != nil {
+		return fmt.Errorf("read what another process shows of its engine: %w", err)
+	}
+	addLayers(v.Layers, o.Layers)
+	v.CommitEWMA = max(v.CommitEWMA, o.Commit)
+	by := make(map[string]frontier.Waits)
+	for _, w := range slices.Concat(v.Waiting, o.Waiting) {
+		sum := by[w.Reason]
+		by[w.Reason] = frontier.Waits{Hosts: sum.Hosts + w.Hosts, URLs: sum.URLs + w.URLs}
+	}
+	v.Waiting = waits(by)
+	return nil
+}
+
+func addLayers(to, from []Layer) {
+	if len(to) != len(from) { // another version may have others
+		return
+	}
+	for i := range to {
+		to[i].add(from[i])
+	}
+}
+
 // add puts another worker's part to this one.
 func (p *Picture) add(o *Picture) {
 	p.Counts.Ready += o.Counts.Ready
@@ -80,11 +142,7 @@ func (p *Picture) add(o *Picture) {
 		sum := p.Waits[reason]
 		p.Waits[reason] = frontier.Waits{Hosts: sum.Hosts + n.Hosts, URLs: sum.URLs + n.URLs}
 	}
-	for i := range p.Layers {
-		if len(o.Layers) == len(p.Layers) { // another version may have others
-			p.Layers[i].add(o.Layers[i])
-		}
-	}
+	addLayers(p.Layers, o.Layers)
 	for what, n := range o.Outcomes {
 		p.Outcomes[what] += n
 	}

@@ -97,3 +97,33 @@ func Test_a_picture_is_small_however_many_hosts_there_are(t *testing.T) {
 		t.Errorf("a picture of %d bytes; 8 KiB is the most that is meant", len(b))
 	}
 }
+
+func Test_the_engines_of_a_fleet_make_one_whatever_cannot_be_read(t *testing.T) {
+	view := func(used int64, commit time.Duration, reasons ...string) EngineView {
+		v := EngineView{Layers: []Layer{{"workers", used, 16}, {layerBusiest, used, 2}, {layerCommit, commit.Milliseconds(), 50}}, CommitEWMA: commit}
+		for _, r := range reasons {
+			v.Waiting = append(v.Waiting, WaitingFor{r, 2, 20})
+		}
+		return v
+	}
+	v, o := view(1, 10*time.Millisecond, "pace", "robots"), view(2, 30*time.Millisecond, "block", "pace")
+	text, err := o.Shown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Add(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Add([]byte(`{"l":[{"u":1,"l":1}],"w":[{"r":"new","h":1,"u":1}]}`)); err != nil { // another version
+		t.Fatal(err)
+	}
+	if v.Add([]byte("?")) == nil {
+		t.Error("nonsense was added")
+	}
+	if !slices.Equal(v.Layers, []Layer{{"workers", 3, 32}, {layerBusiest, 2, 2}, {layerCommit, 30, 50}}) || v.CommitEWMA != 30*time.Millisecond {
+		t.Errorf("%+v", v)
+	}
+	if !slices.Equal(v.Waiting, []WaitingFor{{"block", 2, 20}, {"new", 1, 1}, {"pace", 4, 40}, {"robots", 2, 20}}) {
+		t.Errorf("%+v", v.Waiting)
+	}
+}

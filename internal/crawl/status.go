@@ -66,7 +66,7 @@ type HostStatus struct {
 	Reason   string        `json:"r,omitempty"` // why it waits or is parked, in words
 	Recent   float64       `json:"p,omitempty"` // requests per second lately
 	HTTP429  int64         `json:"t,omitempty"`
-	Worker   string        `json:"-"` // who holds it in a fleet; empty for a process alone
+	Worker   string        `json:"w,omitempty"` // who holds it in a fleet; empty for a process alone, and in a worker's own picture
 }
 
 // Layer is one concurrency layer of SPEC §8 as a gauge.

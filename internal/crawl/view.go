@@ -37,6 +37,9 @@ func (r *rate) sample(now time.Time) {
 // that its workers do.
 func (r *Run) Status() Status {
 	p := r.Picture()
+	if f := r.e.cfg.Fleet; f != nil {
+		p.Of(f.Worker())
+	}
 	now := r.e.cfg.Now()
 	r.mu.Lock()
 	r.rate.sample(now)
@@ -122,8 +125,9 @@ type EngineView struct {
 
 // WaitingFor counts the hosts that wait for one thing, and their URLs.
 type WaitingFor struct {
-	Reason      string // pace, block, robots, robots_slots, share, slots, lease, retry, concurrency, parked
-	Hosts, URLs int
+	Reason string `json:"r"` // pace, block, robots, robots_slots, share, slots, lease, retry, concurrency, parked
+	Hosts  int    `json:"h"`
+	URLs   int    `json:"u"`
 }
 
 // View takes a picture of the engine.

@@ -102,7 +102,7 @@ func Test_a_person_in_a_browser_can_do_everything_and_a_script_in_a_title_nothin
 	if err != nil {
 		t.Errorf("the visit ended with %v", err)
 	}
-	if chapters < 16 {
+	if chapters < 17 {
 		t.Errorf("only %d chapters were told", chapters)
 	}
 	if n := evil.hits(); n < 60 {
@@ -110,7 +110,10 @@ func Test_a_person_in_a_browser_can_do_everything_and_a_script_in_a_title_nothin
 	}
 }
 
-type served struct{ base, key string }
+type served struct {
+	base, key string
+	pid       int
+}
 
 // build builds tiptoe as a user would.
 func build(t *testing.T) (binary string) {
@@ -148,7 +151,7 @@ func serve(t *testing.T, binary string, more ...string) served {
 			t.Logf("tiptoe serve said:\n%s", stderr.String())
 		}
 	})
-	var s served
+	s := served{pid: cmd.Process.Pid}
 	lines := bufio.NewScanner(stdout)
 	for (s.base == "" || s.key == "") && lines.Scan() {
 		if m := regexp.MustCompile(`http://[\d.:]+`).FindString(lines.Text()); m != "" && s.base == "" {

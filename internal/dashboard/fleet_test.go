@@ -14,10 +14,12 @@ import (
 	"tiptoe/internal/webfarm"
 )
 
-// fleetServed is a server with two workers, and what they are to crawl.
+// fleetServed is a server with another one and a worker beside it, and what they
+// are to crawl.
 type fleetServed struct {
 	Base    string   `json:"base"`
 	Key     string   `json:"key"`
+	Other   string   `json:"other"`   // where the other server is
 	Workers []int    `json:"workers"` // their processes: the visit freezes one and kills the other
 	Redis   int      `json:"redis"`   // its process, which the visit freezes too
 	Seeds   []string `json:"seeds"`
@@ -34,19 +36,16 @@ func serveFleet(t *testing.T, binary string) fleetServed {
 	redis := testenv.StartRedis(t)
 	shared := []string{"--redis-url", redis.URL(), "--database-url", testenv.Postgres(t), "--lease-ttl", "6s", "--log-level", "warn"}
 	s := serve(t, binary, append(shared, "--max-pages-per-crawl", "0")...)
-	f := fleetServed{Base: s.base, Key: s.key, Redis: redis.Pid(t), Seeds: farm.Seeds()}
-	for range 2 {
-		cmd := exec.Command(binary, append([]string{"worker", "--data-dir", filepath.Join(t.TempDir(), "data"), "--allow-private"}, shared...)...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill() // the visit may have done it
-			_ = cmd.Wait()
-		})
-		f.Workers = append(f.Workers, cmd.Process.Pid)
+	other := serve(t, binary, append(shared, "--max-pages-per-crawl", "0", "--new-operator-key")...)
+	cmd := exec.Command(binary, append([]string{"worker", "--data-dir", filepath.Join(t.TempDir(), "data"), "--allow-private"}, shared...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	return f
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // the visit may have done it
+		_ = cmd.Wait()
+	})
+	return fleetServed{Base: s.base, Key: s.key, Other: other.base, Redis: redis.Pid(t), Seeds: farm.Seeds(), Workers: []int{other.pid, cmd.Process.Pid}}
 }
 
 // crawlUI starts a crawl of the command line and returns where its dashboard is.

@@ -188,7 +188,7 @@ func (m *Manager) Workers() (list []frontier.Worker, at time.Time) {
 // self is this process as others see it.
 func (m *Manager) self() frontier.Worker {
 	held, _ := m.engine.Scheduler().Leased()
-	return frontier.Worker{ID: m.cfg.Worker, Host: m.cfg.Host, Started: m.started, Hosts: held, Rate: m.engine.Rate(), Waiting: m.Waiting()}
+	return frontier.Worker{ID: m.cfg.Worker, Host: m.cfg.Host, Started: m.started, Hosts: held, Rate: m.engine.Rate(), InFlight: m.engine.Scheduler().InFlight(), Waiting: m.Waiting()}
 }
 
 // TTL is how long leases last, and how long a silent worker stays in the list.

@@ -108,6 +108,9 @@ func Test_whoever_takes_a_group_owes_it_its_crawls_own_gap_from_then_on(t *testi
 				t.Fatal(err)
 			}
 			s.Refresh([]Lease{l}, now)
+			if v, _ := s.Host("a.example", now); v.Reason != "pace: a whole gap since this host was taken up" {
+				t.Errorf("it is said to wait for %q", v.Reason)
+			}
 		} else {
 			s.Take([]Lease{l}, now)
 		}

@@ -19,12 +19,13 @@ type Lease struct {
 
 // Worker is one process of a fleet as the others see it.
 type Worker struct {
-	ID      string    `json:"id"`
-	Host    string    `json:"host"` // the machine's name
-	Started time.Time `json:"started"`
-	Hosts   int       `json:"hosts"`   // groups it holds
-	Rate    float64   `json:"rate"`    // pages a second, lately
-	Waiting string    `json:"waiting"` // why it fetches nothing; empty while it does
+	ID       string    `json:"id"`
+	Host     string    `json:"host"` // the machine's name
+	Started  time.Time `json:"started"`
+	Hosts    int       `json:"hosts"`               // groups it holds
+	Rate     float64   `json:"rate"`                // pages a second, lately
+	InFlight int64     `json:"in_flight,omitempty"` // requests on the wire
+	Waiting  string    `json:"waiting"`             // why it fetches nothing; empty while it does
 
 	// Silent is how long ago its last heartbeat was, by the store's clock,
 	// when the list was read.

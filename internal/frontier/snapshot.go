@@ -199,6 +199,8 @@ func (g *group) reason(now time.Time) (words, kind string) {
 	switch {
 	case block && ready.After(now):
 		return "blocked by " + g.clocks.BlockWhy.String(), "block"
+	case ready.After(now) && g.lastGap <= 0: // nothing was asked of it here yet
+		return "pace: a whole gap since this host was taken up", "pace"
 	case ready.After(now):
 		return fmt.Sprintf("pace: one request every %s (%s)", g.lastGap.Round(time.Millisecond), g.lastWhy), "pace"
 	}

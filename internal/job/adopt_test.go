@@ -61,7 +61,7 @@ func Test_a_crawl_of_the_command_line_is_a_job_that_can_be_watched(t *testing.T)
 		if j.Status != ledger.Running || j.Type != ledger.TypeCommand || j.Crawl != c.run.ID || j.Tenant != "a" {
 			t.Errorf("%+v", j)
 		}
-		if st, ok := w.svc.Live(c.job); !ok || st.Crawl != c.run.ID {
+		if st, ok := w.svc.Live(t.Context(), c.job); !ok || st.Crawl != c.run.ID {
 			t.Errorf("live %+v, %v", st, ok)
 		}
 		time.Sleep(3 * time.Second)
@@ -82,7 +82,7 @@ func Test_a_crawl_of_the_command_line_is_a_job_that_can_be_watched(t *testing.T)
 			t.Errorf("%+v, %v", r, err)
 		}
 		w.usage("a", w.job(other.ID).Spent, 0)
-		if _, ok := w.svc.Live(c.job); ok {
+		if _, ok := w.svc.Live(t.Context(), c.job); ok {
 			t.Error("it is still live")
 		}
 	})

@@ -62,15 +62,14 @@ func (s *Service) stop(ctx context.Context, tenant, id string, to ledger.Status,
 		case <-ctx.Done():
 		case <-time.After(stopWait):
 		}
+	} else if err := s.pass(ctx, tenant, id, to, why); err != nil {
+		return j, err
 	}
 	if j, err = s.cfg.Store.Job(ctx, tenant, id); err != nil {
 		return j, err
 	}
-	switch {
-	case j.Status != to && j.Status != ledger.Running: // somebody else was faster
+	if j.Status != to && j.Status != ledger.Running { // somebody else was faster
 		return s.stop(ctx, tenant, id, to, why)
-	case a == nil && j.Status == ledger.Running:
-		return j, ErrElsewhere
 	}
 	return j, nil
 }
@@ -116,9 +115,6 @@ func (s *Service) Resume(ctx context.Context, tenant, id string) (ledger.Job, er
 	}
 	return j, err
 }
-
-// ErrElsewhere says that another server drives the job, and only it can stop it.
-var ErrElsewhere = errors.New("the job is run by another server of this fleet; ask that one, or try again when it has ended")
 
 // ErrNotEnded refuses to delete what still goes on.
 var ErrNotEnded = errors.New("the job has not ended; cancel it first")

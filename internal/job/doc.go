@@ -28,6 +28,10 @@
 // clock of the timeout runs only while the job holds its slot, through pauses
 // and restarts, and is a deadline of every request, not a check between them.
 //
+// Several services. One drives a job; what it sees of it, and what others are
+// asked to do with it, goes through the stores (elsewhere.go), so that people
+// need not know which one it is.
+//
 // What a crash loses: nothing. A job that was running is found running and
 // goes on from its frontier. Its clock is charged heartbeat for the time that
 // could not be written down. Where several services share a store, a job is

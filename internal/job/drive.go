@@ -39,6 +39,8 @@ type active struct {
 	granted time.Time     // its slot, where another process may take it; see mine
 	events  chan ledger.JobEvent
 	kept    atomic.Int64
+	fresh   chan struct{} // there is a new status to show; nil: to nobody
+	heeded  int64         // the last event of the job that was read; of its attendant
 
 	mu     sync.Mutex
 	run    *crawl.Run
@@ -281,6 +283,8 @@ func (s *Service) attend(ctx context.Context, cancel context.CancelCauseFunc, a 
 	tick, beat := time.NewTicker(time.Second), time.NewTicker(heartbeat)
 	defer tick.Stop()
 	defer beat.Stop()
+	defer s.show(ctx, a)()
+	s.heed(ctx, a) // of a job that is taken up, before long
 	stopping := s.stopping
 	var last <-chan time.Time
 	stall := stallWatch{since: s.now()}
@@ -301,10 +305,12 @@ func (s *Service) attend(ctx context.Context, cancel context.CancelCauseFunc, a 
 			now := s.now()
 			st := run.Status()
 			a.picture(st)
+			poke(a.fresh)
 			if text, ok := stall.look(&st); ok {
 				s.tell(a, ledger.JobEvent{Job: a.job, At: now, Type: "stalled", Data: jsonOf(map[string]any{"at": now, "message": text})})
 			}
 			s.watch.notify(a.job)
+			s.heed(ctx, a)
 		case <-beat.C:
 			s.beat(ctx, a, j, s.now())
 		}
@@ -318,8 +324,7 @@ func (s *Service) beat(ctx context.Context, a *active, j *ledger.Job, now time.T
 		return ledger.JobChange{}, a.mine(j)
 	})
 	if errors.Is(err, errTaken) {
-		s.log.Warn("another server has taken a job up; this one was not heard of for too long", "job", j.ID)
-		a.yield()
+		a.yield() // finish says why
 		return
 	}
 	if err != nil && ctx.Err() == nil {
@@ -393,8 +398,9 @@ func (s *Service) finish(ctx context.Context, a *active, j *ledger.Job, sum craw
 		}
 		err = write()
 	}
-	if errors.Is(err, errTaken) {
-		return // another server writes its end, and has its slot
+	if errors.Is(err, errTaken) { // it writes the job's end, and has its slot
+		s.log.Warn("another server has taken a job up; this one was not heard of for too long", "job", j.ID)
+		return
 	}
 	if err != nil {
 		s.log.Error("the end of a job could not be written down; if it holds a slot it will be taken up again at the next start", "job", j.ID, "error", err)

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -15,11 +16,12 @@ func (a *active) picture(st crawl.Status) {
 	a.series.add(&st)
 }
 
-// Live is a running job's picture of its own crawl, a second old at most.
-func (s *Service) Live(id string) (crawl.Status, bool) {
+// Live is a running job's picture of its own crawl, a second old at most, or
+// what the server that drives it last showed.
+func (s *Service) Live(ctx context.Context, id string) (crawl.Status, bool) {
 	a := s.driven(id)
 	if a == nil {
-		return crawl.Status{}, false
+		return s.glimpse(ctx, id)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

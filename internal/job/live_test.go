@@ -74,7 +74,7 @@ func Test_a_running_job_has_a_live_picture_and_a_series_that_agree(t *testing.T)
 		for range 8 {
 			time.Sleep(time.Second)
 			synctest.Wait()
-			st, ok := w.svc.Live(j.ID)
+			st, ok := w.svc.Live(t.Context(), j.ID)
 			points, _ := w.svc.Series(j.ID)
 			if !ok || w.now().Sub(st.At) > time.Second {
 				t.Fatalf("%t, %s old", ok, w.now().Sub(st.At))
@@ -93,7 +93,7 @@ func Test_a_running_job_has_a_live_picture_and_a_series_that_agree(t *testing.T)
 		}
 		w.end(j.ID)
 		synctest.Wait()
-		if _, ok := w.svc.Live(j.ID); ok {
+		if _, ok := w.svc.Live(t.Context(), j.ID); ok {
 			t.Error("there is a live picture of a job that has ended")
 		}
 		if _, ok := w.svc.Series(j.ID); ok {

@@ -67,6 +67,10 @@ type Config struct {
 	// Shared says that other services run jobs of the same store and frontier:
 	// theirs are left alone for as long as they are heard of.
 	Shared bool
+
+	// Window is where those services let each other see what they drive;
+	// optional.
+	Window Window
 }
 
 // servedMemory is for how long a slot counts against a tenant when tenants
@@ -101,6 +105,7 @@ type Service struct {
 	heard  map[string]lastHeard // of jobs that others drive; of Run's goroutine
 	looked time.Time            // when heard was last brought up to date
 
+	seen    glimpses
 	watch   watchers
 	drivers sync.WaitGroup
 }

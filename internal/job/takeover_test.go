@@ -97,6 +97,9 @@ func Test_a_driver_whose_job_another_server_has_taken_writes_nothing_more_of_it(
 		if j = w.job(j.ID); j.Status != ledger.Running || j.Spent != 0 {
 			t.Errorf("the driver wrote %s", show(j))
 		}
+		if !w.logs.has("another server has taken a job up") {
+			t.Error("nobody is told:", w.logs.tail())
+		}
 		if w.logs.has("could not be written down") {
 			t.Error("that another server has the job is called an error:", w.logs.tail())
 		}

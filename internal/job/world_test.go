@@ -48,7 +48,8 @@ type world struct {
 	front  *pebblestore.Store
 	engine *crawl.Engine
 	svc    *Service
-	store  Store // what the service sees: db, unless a test wraps it
+	cfg    Config // of svc
+	store  Store  // what the service sees: db, unless a test wraps it
 
 	logs *logbook
 	post *postbox
@@ -66,6 +67,7 @@ type options struct {
 	books   func(*sqlite.Ledger) crawl.Ledger // what the engine writes to, if not the ledger itself
 	idle    bool                              // do not run the service
 	shared  bool                              // other services run jobs of the same store
+	window  Window                            // where they show each other what they drive
 }
 
 // settings are the operator's, as a config file would hold them.
@@ -142,10 +144,10 @@ func (w *world) open() {
 	if w.opts.builder != nil {
 		b = w.opts.builder(b)
 	}
-	w.svc, err = New(Config{Store: w.store, Crawls: w.db, Engine: w.engine, Builder: b, Log: log, Now: w.now, Settings: w.set.read,
+	w.cfg = Config{Store: w.store, Crawls: w.db, Engine: w.engine, Builder: b, Log: log, Now: w.now, Settings: w.set.read,
 		Drop: func(ctx context.Context, c int64) error { return w.front.DropCrawl(ctx, frontier.CrawlID(c)) },
-		Post: w.post.send, Meter: w.post, Shared: w.opts.shared})
-	if err != nil {
+		Post: w.post.send, Meter: w.post, Shared: w.opts.shared, Window: w.opts.window}
+	if w.svc, err = New(w.cfg); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -5,6 +5,7 @@ import { useFeed } from '../lib/feed'
 import { go } from '../lib/router'
 import { can, canOrder } from '../lib/session'
 import { ordinal } from '../lib/text'
+import { now, span } from '../lib/time'
 import { Badge } from '../ui/badge'
 import { In, Loading, ProblemBox, say, sayProblem, Text, Title, When } from '../ui/basics'
 import { confirm } from '../ui/confirm'
@@ -16,7 +17,7 @@ import { Hosts } from './hosts'
 import { jobName } from './jobs'
 import { Overview } from './overview'
 import { Pages } from './pages'
-import { ended, type Job } from '../types'
+import { ended, type Job, type Live } from '../types'
 
 const tabs: [string, string][] = [
   ['overview', 'Overview'], ['hosts', 'Hosts'], ['pages', 'Pages'], ['broken', 'Broken links'], ['explain', 'Explain'], ['events', 'Events'], ['webhook', 'Webhook'],
@@ -38,7 +39,7 @@ export function JobView({ id, tab, query }: { id: string; tab: string; query: UR
         {job.started_at && <> · started <When at={job.started_at} /></>}{job.ended_at && <> · ended <When at={job.ended_at} /></>}
         {job.schedule && <> · by <In href={'/jobs?schedule=' + encodeURIComponent(job.schedule)}>its schedule</In></>}
       </p>
-      <Notices job={job} open={feed.open} />
+      <Notices job={job} live={feed.live} open={feed.open} />
       <ProblemBox problem={feed.problem} retry={() => again((n) => n + 1)} />
       <div class="actions">
         <Controls job={job} api={api} done={() => again((n) => n + 1)} />
@@ -64,7 +65,11 @@ export function JobView({ id, tab, query }: { id: string; tab: string; query: UR
   )
 }
 
-function Notices({ job, open }: { job: Job; open: boolean }) {
+// A picture comes once a second, from another server of the fleet within two.
+const stale = 6000
+
+function Notices({ job, live, open }: { job: Job; live?: Live; open: boolean }) {
+  const old = live?.at ? now() - Date.parse(live.at) : 0
   const tone = job.status === 'failed' ? 'bad' : job.status === 'partial' || job.status === 'paused' ? 'warn' : 'info'
   return (
     <>
@@ -72,17 +77,21 @@ function Notices({ job, open }: { job: Job; open: boolean }) {
       {job.status === 'queued' && (
         <p class="box info">{job.position ? <>It is <strong>{ordinal(job.position)}</strong> in the queue. </> : 'It is in the queue. '}{job.waiting_for && <>It waits for <Text>{job.waiting_for}</Text>.</>}</p>
       )}
+      {open && job.status === 'running' && old > stale && <p class="box warn" role="status">The figures are {span(Math.round(old / 1000) * 1000)} old: nothing was heard since of the server that drives the job.</p>}
       {!open && !ended(job.status) && <p class="box warn" role="status">Live figures are interrupted; the stream is being opened again.</p>}
     </>
   )
 }
+
+// One page, and a crawl on the command line, give no slot back.
+const pausable = (job: Job) => job.type !== 'fetch' && job.type !== 'command'
 
 function Controls({ job, api, done }: { job: Job; api: string; done: () => void }) {
   const [busy, work] = useState(false)
   if (!can('write')) return null
   const act = (verb: string, said: string) => async () => {
     work(true)
-    await call('POST', `${api}/${verb}`).then(() => say(said), sayProblem)
+    await call<Job>('POST', `${api}/${verb}`).then((j) => say(j.status === 'running' ? 'The server that drives the job is told; it takes a moment.' : said), sayProblem)
     work(false)
     done()
   }
@@ -96,7 +105,7 @@ function Controls({ job, api, done }: { job: Job; api: string; done: () => void 
   const s = job.status
   return (
     <>
-      {(s === 'running' || s === 'queued') && <button type="button" disabled={busy} onClick={act('pause', 'The job is paused.')}>Pause</button>}
+      {(s === 'running' || s === 'queued') && pausable(job) && <button type="button" disabled={busy} onClick={act('pause', 'The job is paused.')}>Pause</button>}
       {s === 'paused' && canOrder() && <button type="button" class="primary" disabled={busy} onClick={act('resume', 'The job goes on.')}>Resume</button>}
       {!ended(s) && <button type="button" class="danger" disabled={busy} onClick={cancel}>Cancel</button>}
       {ended(s) && canOrder() && <button type="button" class="danger" disabled={busy} onClick={remove}>Delete</button>}

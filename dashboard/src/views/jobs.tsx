@@ -57,7 +57,7 @@ export function Jobs({ query }: { query: URLSearchParams }) {
           ? <Empty title="No job fits these filters."><p><In href="/jobs">Show all jobs</In></p></Empty>
           : <Empty title="No jobs yet.">
               <p>A job is one crawl: give it an address, and it reads robots.txt, follows links within its scope, and keeps the reason for every decision.</p>
-              {canOrder() ? <p><In class="button primary" href="/jobs/new">Start the first one</In></p> : <p>This key can only read; a key with the scope “write” can start one.</p>}
+              {canOrder() ? <p><In class="button primary" href="/jobs/new">Start the first one</In></p> : <p>{can('write') ? 'This is the dashboard of one crawl; tiptoe serve takes orders.' : 'This key can only read; a key with the scope “write” can start one.'}</p>}
             </Empty>
       } />
     </>

@@ -1,6 +1,6 @@
 // The machine below all jobs: its layers, and what waiting URLs wait for.
 import { useResource } from '../lib/resource'
-import { count, rate } from '../lib/text'
+import { count, many, rate } from '../lib/text'
 import { Text, Title } from '../ui/basics'
 import { Gauges } from '../ui/gauge'
 import { Table, Wait, type Column } from '../ui/table'
@@ -19,6 +19,8 @@ const columns: Column<WaitReason>[] = [
   { head: 'URLs', num: true, cell: (w) => count(w.urls) },
 ]
 
+const fleet = (e: Engine) => (e.processes ?? 1) > 1
+
 export function Machine() {
   const engine = useResource<Engine>('/v1/engine', 1500)
   return (
@@ -30,9 +32,13 @@ export function Machine() {
             <dl class="tiles few">
               <div><dt>Running</dt><dd class="num">{count(e.queue?.running)}<span class="muted"> / {e.queue?.slots ? count(e.queue.slots) : 'no limit'}</span></dd></div>
               <div><dt>Queued</dt><dd class="num">{count(e.queue?.queued)}</dd></div>
-              <div><dt>Commit</dt><dd class="num">{e.commit_ms != null ? rate(e.commit_ms) + ' ms' : '–'}</dd></div>
+              <div><dt>Pages/s</dt><dd class="num">{rate(e.pages_per_second)}</dd></div>
+              <div><dt>In flight</dt><dd class="num">{count(e.in_flight)}</dd></div>
+              {fleet(e) && <div><dt>Processes</dt><dd class="num">{count(e.processes)}</dd></div>}
+              <div><dt>Commit{fleet(e) && ', slowest'}</dt><dd class="num">{e.commit_ms != null ? rate(e.commit_ms) + ' ms' : '–'}</dd></div>
               <div><dt>Version</dt><dd><Text>{e.version ?? '–'}</Text></dd></div>
             </dl>
+            {fleet(e) && <p class="muted small waits">All figures are of {many(e.processes ?? 0, 'process', 'processes')} together, and a few seconds old.</p>}
             <div class="card"><h2>Concurrency layers</h2>{e.layers?.length ? <Gauges layers={e.layers} /> : <p class="muted">No crawl runs, so nothing is in use.</p>}</div>
             <div class="card">
               <h2>What waiting hosts wait for</h2>

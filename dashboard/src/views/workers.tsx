@@ -33,6 +33,7 @@ const columns: Column<Worker>[] = [
   { head: 'Machine', cell: (w) => <Text>{w.machine}</Text> },
   { head: 'Up for', num: true, cell: (w) => <Up since={w.started_at} /> },
   { head: 'Hosts', num: true, cell: (w) => count(w.hosts) },
+  { head: 'In flight', num: true, cell: (w) => (w.state === 'silent' ? '–' : count(w.in_flight)) },
   { head: 'Pages/s', num: true, cell: (w) => (w.state === 'silent' ? '–' : rate(w.pages_per_second)) },
   { head: 'Waits for', long: true, cell: (w) => <Why of={w} /> },
   { head: 'Last heard', cell: (w) => <Heard at={w.heard_at} /> },

@@ -95,3 +95,33 @@ func Test_a_crawl_that_goes_on_is_told_to_whoever_holds_its_hosts(t *testing.T) 
 		t.Errorf("told again of %v", got)
 	}
 }
+
+func Test_what_is_shown_is_seen_by_all_until_its_time_is_over(t *testing.T) {
+	opts := Options{URL: testenv.StartRedis(t).URL(), Prefix: newPrefix()}
+	a, b := openTest(t, opts), openTest(t, opts)
+	want := func(name, want string, most time.Duration) {
+		t.Helper()
+		text, left, err := b.Shown(t.Context(), name)
+		if err != nil || string(text) != want || left > most || (left <= 0) != (text == nil) {
+			t.Errorf("%s: %q for another %s: %v", name, text, left, err)
+		}
+	}
+	want("x", "", 0)
+	for _, text := range []string{"one", "\x00two\xff"} {
+		if err := a.Show(t.Context(), "x", []byte(text), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		want("x", text, time.Minute)
+	}
+	if texts, err := b.ShownOf(t.Context(), []string{"z", "x"}); err != nil || len(texts) != 2 || texts[0] != nil || string(texts[1]) != "\x00two\xff" {
+		t.Errorf("%q, %v", texts, err)
+	}
+	if texts, err := b.ShownOf(t.Context(), nil); err != nil || texts != nil {
+		t.Errorf("%q, %v", texts, err)
+	}
+	if err := a.Show(t.Context(), "y", []byte("brief"), 30*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(40 * time.Millisecond)
+	want("y", "", 0)
+}

@@ -43,6 +43,8 @@
 //	crawls       the board: crawls that are on
 //	cap, spent   pages that a crawl may take, and has taken
 //	r:CRAWL      reports by worker; rx:CRAWL when they expire; rp:CRAWL pictures
+//	show:NAME    what a server shows the others of a job that it drives, and every
+//	             process of its engine
 //
 // Invariant: a group that no session holds is in f if some crawl that is not
 // off has a queue in it. It may stay there when its crawls are off, or gone
