@@ -2,9 +2,13 @@ package ledger
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"tiptoe/internal/weburl"
 )
 
 // MaxText bounds, in bytes, every stored text that a stranger wrote and that
@@ -56,4 +60,40 @@ func DecodeLinks(dst []uint64, blob []byte) []uint64 {
 		dst = append(dst, binary.LittleEndian.Uint64(blob))
 	}
 	return dst
+}
+
+// AppendFP appends the stored form of a fingerprint: both halves big-endian, so
+// that the blob in hex reads like the 128-bit number.
+func AppendFP(b []byte, f weburl.Fingerprint) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, f.Hi), f.Lo)
+}
+
+// ParseFP reads it; NULL and what is damaged read as zero.
+func ParseFP(b []byte) weburl.Fingerprint {
+	if len(b) != 16 {
+		return weburl.Fingerprint{}
+	}
+	return weburl.Fingerprint{Hi: binary.BigEndian.Uint64(b), Lo: binary.BigEndian.Uint64(b[8:])}
+}
+
+// jsonTexts is the stored form of a list.
+func jsonTexts(all []string) string {
+	clean := make([]string, len(all))
+	for i, v := range all {
+		clean[i] = Unbounded(v)
+	}
+	var sb strings.Builder
+	enc := json.NewEncoder(&sb)
+	enc.SetEscapeHTML(false) // people read it
+	if err := enc.Encode(clean); err != nil {
+		panic(err) // texts always encode
+	}
+	return strings.TrimSpace(sb.String())
+}
+
+func parseTexts(text string) (all []string, err error) {
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil, fmt.Errorf("damaged list: %w", err)
+	}
+	return all, nil
 }

@@ -15,7 +15,7 @@ import (
 
 // pageColumns in the order of scanPage; link_targets is asked for only when
 // it is wanted.
-var pageColumns = "pages.id, " + strings.Join(pageShape.names[1:len(pageShape.names)-1], ", ")
+var pageColumns = "pages.id, " + ledger.PageTable.List()
 
 func selectPage(links bool) string {
 	if links {
@@ -31,31 +31,16 @@ func (l *Ledger) Page(ctx context.Context, crawl int64, url string) (ledger.Page
 
 // PageByFP is Page for somebody who has only the fingerprint.
 func (l *Ledger) PageByFP(ctx context.Context, crawl int64, fp weburl.Fingerprint) (ledger.Page, bool, error) {
-	p, found, err := one(ctx, l, scanPage, selectPage(true)+" WHERE crawl_id = $1 AND fp = $2", crawl, appendFP(nil, fp))
+	p, found, err := one(ctx, l, scanPage, selectPage(true)+" WHERE crawl_id = $1 AND fp = $2", crawl, ledger.AppendFP(nil, fp))
 	if err != nil {
 		return p, false, fmt.Errorf("read page: %w", err)
 	}
 	return p, found, nil
 }
 
-func scanPage(r *scanner) ledger.Page {
-	p := ledger.Page{ID: r.int(), Crawl: r.int(), FP: r.fp(), URL: r.text(), Host: r.text(),
-		Kind: r.text(), Via: r.text(), FoundOn: r.text(), Depth: int(r.int()), Tries: int(r.int()),
-		Outcome: r.outcome(), Status: int(r.int()), Error: r.text(),
-		ContentType: r.text(), Charset: r.text(), Size: r.int(), WireSize: r.int(),
-		Timing: ledger.Timing{DNS: r.durUS(), Connect: r.durUS(), TLS: r.durUS(), TTFB: r.durUS(),
-			Transfer: r.durUS(), Total: r.durUS(), Reused: r.bool()},
-		FetchedAt: r.ms(), RedirectTo: r.text(), Title: r.text(), Description: r.text(),
-		Canonical: r.text(), Lang: r.text(), Hreflang: r.text(), NoIndex: r.bool(), NoFollow: r.bool(),
-		LastModified: r.ms(), ContentHash: uint64(r.int()), LinkCount: int(r.int()),
-	}
-	if decided := !r.isNull(); decided {
-		p.Robots = ledger.RobotsDecision{Decided: true, Allowed: r.bool(), Rule: r.text(), Line: int(r.int()),
-			CrawlDelay: r.durMS(), FetchedAt: r.ms(), Confidence: r.float(), Ignored: r.bool()}
-	} else {
-		r.i += 7
-	}
-	p.Links = ledger.DecodeLinks(nil, r.next())
+func scanPage(r ledger.Reader) ledger.Page {
+	p := ledger.ScanPage(r)
+	p.Links = ledger.DecodeLinks(nil, r.Blob())
 	return p
 }
 
@@ -105,7 +90,7 @@ func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilt
 	if f.Limit > 0 {
 		text += fmt.Sprintf(" LIMIT %d", f.Limit)
 	}
-	ids, err := list(ctx, l, (*scanner).int, text, q.args...)
+	ids, err := list(ctx, l, ledger.Reader.Int, text, q.args...)
 	if err != nil {
 		return err
 	}
@@ -179,7 +164,7 @@ func (l *Ledger) PageCounts(ctx context.Context, crawl int64) (map[outcome.Outco
 		outcome outcome.Outcome
 		pages   int64
 	}
-	all, err := list(ctx, l, func(r *scanner) count { return count{r.outcome(), r.int()} },
+	all, err := list(ctx, l, func(r ledger.Reader) count { return count{r.Outcome(), r.Int()} },
 		"SELECT outcome, count(*) FROM pages WHERE id > $1 AND id < $2 AND coalesce(kind, 'page') = 'page' GROUP BY outcome",
 		firstID(crawl), endID(crawl))
 	if err != nil {

@@ -3,7 +3,6 @@ package postgres
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"tiptoe/internal/ledger"
 )
@@ -63,20 +62,4 @@ func chunks[T any](limit int, yield func(T, error) bool, next func(n int) ([]T, 
 			return nil
 		}
 	}
-}
-
-// nullText and nullMS are single arguments that may be NULL.
-func nullText(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func nullMS(t time.Time) *int64 {
-	if t.IsZero() {
-		return nil
-	}
-	ms := t.UnixMilli()
-	return &ms
 }

@@ -142,15 +142,14 @@ func writeAlternative(batch *ledger.Batch, run func(int, []any) error) error {
 	for i := range batch.Pages {
 		p := &batch.Pages[i]
 		id := firstID(1) + int64(batch.Requests[i].Permit)
-		var fp [16]byte
-		putFP(&fp, p.FP)
+		fp := ledger.AppendFP(nil, p.FP)
 		t := &p.Timing
-		args = append(args[:0], id, p.Crawl, fp[:], p.URL, p.Host, p.Kind, p.Via, text(p.FoundOn), int64(p.Depth), int64(p.Tries),
+		args = append(args[:0], p.Crawl, fp, p.URL, p.Host, p.Kind, p.Via, text(p.FoundOn), int64(p.Depth), int64(p.Tries),
 			p.Outcome.String(), int64(p.Status), text(p.Error), text(p.ContentType), text(p.Charset), p.Size, p.WireSize,
 			nil, nil, nil, t.TTFB.Microseconds(), t.Transfer.Microseconds(), t.Total.Microseconds(), t.Reused,
 			p.FetchedAt.UnixMilli(), text(p.RedirectTo), text(p.Title), text(p.Description), text(p.Canonical), text(p.Lang), text(p.Hreflang),
 			p.NoIndex, p.NoFollow, nil, int64(p.ContentHash), int64(p.LinkCount),
-			p.Robots.Allowed, text(p.Robots.Rule), nil, nil, p.Robots.FetchedAt.UnixMilli(), p.Robots.Confidence, p.Robots.Ignored)
+			p.Robots.Allowed, text(p.Robots.Rule), nil, nil, p.Robots.FetchedAt.UnixMilli(), p.Robots.Confidence, p.Robots.Ignored, id)
 		if err := run(0, args); err != nil {
 			return err
 		}

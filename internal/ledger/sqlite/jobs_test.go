@@ -99,7 +99,7 @@ func TestNoLookUpOfJobsReadsThoseThatHaveEnded(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return each(s, func(scanner) error { plan = append(plan, s.ColumnText(3)); return nil })
+			return each(s, func(ledger.Reader) error { plan = append(plan, s.ColumnText(3)); return nil })
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"tiptoe/internal/weburl"
 )
 
-var selectPage = "SELECT " + strings.Join(pageColumns, ", ") + " FROM pages"
+var selectPage = "SELECT id, " + ledger.PageTable.List() + " FROM pages"
 
 // Page returns one URL's page with its links. The URL is a canonical one.
 func (l *Ledger) Page(ctx context.Context, crawl int64, url string) (ledger.Page, bool, error) {
@@ -30,11 +30,11 @@ func (l *Ledger) PageByFP(ctx context.Context, crawl int64, fp weburl.Fingerprin
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		b.int(crawl)
-		b.fp(fp)
-		err = each(s, func(r scanner) error {
-			p, found = scanPage(r), true
+		b := bind(s)
+		b.Int(crawl)
+		b.FP(fp)
+		err = each(s, func(r ledger.Reader) error {
+			p, found = ledger.ScanPage(r), true
 			return nil
 		})
 		if err != nil || !found {
@@ -48,33 +48,13 @@ func (l *Ledger) PageByFP(ctx context.Context, crawl int64, fp weburl.Fingerprin
 	return p, found, nil
 }
 
-func scanPage(r scanner) ledger.Page {
-	p := ledger.Page{ID: r.int(), Crawl: r.int(), FP: r.fp(), URL: r.text(), Host: r.text(),
-		Kind: r.text(), Via: r.text(), FoundOn: r.text(), Depth: int(r.int()), Tries: int(r.int()),
-		Outcome: r.outcome(), Status: int(r.int()), Error: r.text(),
-		ContentType: r.text(), Charset: r.text(), Size: r.int(), WireSize: r.int(),
-		Timing: ledger.Timing{DNS: r.durUS(), Connect: r.durUS(), TLS: r.durUS(), TTFB: r.durUS(),
-			Transfer: r.durUS(), Total: r.durUS(), Reused: r.bool()},
-		FetchedAt: r.ms(), RedirectTo: r.text(), Title: r.text(), Description: r.text(),
-		Canonical: r.text(), Lang: r.text(), Hreflang: r.text(), NoIndex: r.bool(), NoFollow: r.bool(),
-		LastModified: r.ms(), ContentHash: uint64(r.int()), LinkCount: int(r.int()),
-	}
-	if r.s.ColumnType(r.i) != sqlite.TypeNull {
-		p.Robots = ledger.RobotsDecision{Decided: true, Allowed: r.bool(), Rule: r.text(), Line: int(r.int()),
-			CrawlDelay: r.durMS(), FetchedAt: r.ms(), Confidence: r.float(), Ignored: r.bool()}
-	}
-	return p
-}
-
 func readLinks(c *sqlite.Conn, p *ledger.Page) error {
 	s, err := c.Prepare("SELECT targets FROM page_links WHERE page_id = ?1")
 	if err != nil {
 		return err
 	}
-	return each(bindInts(s, p.ID), func(r scanner) error {
-		blob := make([]byte, r.s.ColumnLen(0))
-		r.s.ColumnBytes(0, blob)
-		p.Links = ledger.DecodeLinks(nil, blob)
+	return each(bindInts(s, p.ID), func(r ledger.Reader) error {
+		p.Links = ledger.DecodeLinks(nil, r.Blob())
 		return nil
 	})
 }
@@ -110,7 +90,7 @@ func (l *Ledger) pagesByID(ctx context.Context, crawl int64, f ledger.PageFilter
 		var chunk []ledger.Page
 		err := l.read(ctx, func(c *sqlite.Conn) error {
 			err := q.run(c, selectPage, fmt.Sprintf("ORDER BY id LIMIT %d", n),
-				func(r scanner) { chunk = append(chunk, scanPage(r)) })
+				func(r ledger.Reader) { chunk = append(chunk, ledger.ScanPage(r)) })
 			for i := 0; f.Links && err == nil && i < len(chunk); i++ {
 				err = readLinks(c, &chunk[i])
 			}
@@ -152,7 +132,7 @@ func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilt
 	q := pageQuery(crawl, f)
 	var ids []int64
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		return q.run(c, "SELECT id FROM pages", tail, func(r scanner) { ids = append(ids, r.int()) })
+		return q.run(c, "SELECT id FROM pages", tail, func(r ledger.Reader) { ids = append(ids, r.Int()) })
 	})
 	for err == nil && len(ids) > 0 {
 		n := min(len(ids), chunkRows)
@@ -160,8 +140,8 @@ func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilt
 		err = l.read(ctx, func(c *sqlite.Conn) error {
 			s, err := c.Prepare(selectPage + " WHERE id = ?1")
 			for i := 0; err == nil && i < n; i++ {
-				err = each(bindInts(s, ids[i]), func(r scanner) error {
-					chunk = append(chunk, scanPage(r))
+				err = each(bindInts(s, ids[i]), func(r ledger.Reader) error {
+					chunk = append(chunk, ledger.ScanPage(r))
 					return nil
 				})
 			}
@@ -240,9 +220,9 @@ func (l *Ledger) PageCounts(ctx context.Context, crawl int64) (map[outcome.Outco
 		if err != nil {
 			return err
 		}
-		return each(bindInts(s, firstID(crawl), endID(crawl)), func(r scanner) error {
-			o := r.outcome()
-			counts[o] += r.int()
+		return each(bindInts(s, firstID(crawl), endID(crawl)), func(r ledger.Reader) error {
+			o := r.Outcome()
+			counts[o] += r.Int()
 			return nil
 		})
 	})

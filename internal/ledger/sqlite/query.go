@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"zombiezen.com/go/sqlite"
+
+	"tiptoe/internal/ledger"
 )
 
 // query collects conditions and their arguments.
@@ -31,7 +33,7 @@ func (q *query) match(column, pattern string) {
 
 // run calls fn for every row. The statement is not kept: filters have too
 // many shapes to keep them all.
-func (q *query) run(c *sqlite.Conn, selectFrom, tail string, fn func(scanner)) error {
+func (q *query) run(c *sqlite.Conn, selectFrom, tail string, fn func(ledger.Reader)) error {
 	s, _, err := c.PrepareTransient(selectFrom + " WHERE " + strings.Join(q.where, " AND ") + " " + tail)
 	if err != nil {
 		return err
@@ -40,5 +42,5 @@ func (q *query) run(c *sqlite.Conn, selectFrom, tail string, fn func(scanner)) e
 	if err := bindArgs(s, q.args); err != nil {
 		return err
 	}
-	return each(s, func(r scanner) error { fn(r); return nil })
+	return each(s, func(r ledger.Reader) error { fn(r); return nil })
 }
