@@ -98,3 +98,12 @@ func (l *Ledger) versions(ctx context.Context) (have, newest int64, err error) {
 	}
 	return have, newest, err
 }
+
+// Identity tells this ledger from every other one. It is made with the schema.
+func (l *Ledger) Identity(ctx context.Context) (string, error) {
+	id, _, err := one(ctx, l, ledger.Reader.Text, "SELECT id FROM ledger_identity")
+	if err != nil {
+		return "", fmt.Errorf("read the ledger's identity: %w", err)
+	}
+	return id, nil
+}
