@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -212,10 +213,15 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 			return nil
 		}
 		e.sched.Close(r.fc, now) // a robots.txt that leads elsewhere goes on while it is paused
-		if err := e.cfg.Ledger.Commit(ctx, b); err != nil {
+		err := e.cfg.Ledger.Commit(ctx, b)
+		if e.cfg.Fleet != nil && errors.Is(err, ledger.ErrTakenOver) { // it was away for so long that another one has the crawl
+			r.yielding.Store(true)
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		_, err := e.sched.Commit(ctx, &frontier.Batch{}, now)
+		_, err = e.sched.Commit(ctx, &frontier.Batch{}, now)
 		return err
 	})
 	if err != nil {
@@ -304,6 +310,9 @@ func (e *Engine) writeQueue(ctx context.Context, r *Run, group, reason string) e
 			pg.Robots = ledger.RobotsDecision{}
 			pg.Outcome, pg.Error = outcome.Parked, "host parked: "+reason
 			b.Pages = append(b.Pages, *pg)
+		}
+		if e.cfg.Fleet != nil { // the part of one worker: if the crawl has ended meanwhile, it is late
+			b.Crawls = append(b.Crawls, r.rowWith(new(ledger.Counters), e.cfg.Now()))
 		}
 		if err := e.cfg.Ledger.Commit(ctx, &b); err != nil {
 			return err

@@ -50,6 +50,14 @@ var PageTable = NewTable(`crawl_id bigint
 	robots_confidence double precision
 	robots_ignored boolean`)
 
+// PageKeeps is, in SQL, whether the stored page stays although another attempt
+// at it comes: it was answered, and the other one (what its fetched_ms is in the
+// statement) is older. Clocks of two machines may disagree: then one answer
+// stays instead of the other, and never nothing instead of an answer.
+func PageKeeps(other string) string {
+	return "(pages.status IS NOT NULL AND coalesce(" + other + " < pages.fetched_ms, false))"
+}
+
 // PutPage writes a row of PageTable.
 func PutPage(w Writer, p *Page) {
 	answered := p.Status != 0
@@ -296,6 +304,7 @@ var CrawlTable = NewTable(`id bigint
 	started_ms bigint
 	ended_ms bigint
 	updated_ms bigint
+	epoch bigint
 	processed bigint
 	successful bigint
 	failed bigint
@@ -309,7 +318,7 @@ var CrawlTable = NewTable(`id bigint
 	bytes bigint`)
 
 // CounterNames are the columns of Counters.
-var CounterNames = CrawlTable.Names[8:]
+var CounterNames = CrawlTable.Names[9:]
 
 // all is the counters in the order of their columns.
 func (n *Counters) all() [11]*int64 {
@@ -333,6 +342,7 @@ func PutCrawl(w Writer, c *Crawl) {
 	w.MS(c.Started)
 	w.MS(c.Ended)
 	w.MS(c.Updated)
+	w.Int(c.Epoch)
 	PutCounters(w, &c.Counters)
 }
 
@@ -357,7 +367,7 @@ func ScanCrawl(r Reader) (Crawl, error) {
 		err = fmt.Errorf("seeds of crawl %d: %w", c.ID, err)
 	}
 	c.Spec = r.Blob()
-	c.Started, c.Ended, c.Updated = r.MS(), r.MS(), r.MS()
+	c.Started, c.Ended, c.Updated, c.Epoch = r.MS(), r.MS(), r.MS(), r.Int()
 	for _, n := range c.Counters.all() {
 		*n = r.Int()
 	}

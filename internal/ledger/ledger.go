@@ -10,8 +10,18 @@
 // A page row and the evidence for it are written in one transaction, so
 // neither exists without the other. All writes are idempotent: a crash
 // between the ledger and the frontier repeats work and loses none. A later
-// attempt at a URL replaces the earlier one. What is not known is stored as
-// NULL and read back as the zero value, and shown as unknown, never as zero.
+// attempt at a URL replaces the earlier one; an answer that is stored is not
+// replaced by an older attempt. What is not known is stored as NULL and read
+// back as the zero value, and shown as unknown, never as zero.
+//
+// # Those who come late
+//
+// A worker of a fleet that was frozen or cut off may still have pages in hand
+// when another one has its hosts, or when the crawl is over. What it commits as
+// its part of a crawl that has ended is left out, all but what it learned about
+// hosts: the record of a crawl does not change after its end. A process that
+// opens a crawl with UpdateCrawl gives it its next epoch, and the end that an
+// earlier one still wanted to write is ErrTakenOver.
 //
 // # Identity
 //
@@ -33,6 +43,7 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +75,10 @@ type Crawl struct {
 	Ended    time.Time // zero while it runs
 	Updated  time.Time
 	Counters Counters
+
+	// Epoch counts how often the crawl was opened again. The ledger gives it; an
+	// end that is written under an earlier one is refused.
+	Epoch int64
 
 	// Worker is set when a row is only one worker's part of a crawl: then its
 	// counters are that part's, and nothing else of it is stored. Reading a
@@ -248,4 +263,35 @@ type Batch struct {
 	Requests []Request
 	Domains  []Domain
 	Crawls   []Crawl // status and counters
+}
+
+// PartOf reports whether the batch is one worker's part of a crawl.
+func (b *Batch) PartOf(crawl int64) bool {
+	return slices.ContainsFunc(b.Crawls, func(c Crawl) bool { return c.ID == crawl && c.Worker != "" })
+}
+
+// Without is the batch without its rows of some crawls.
+func (b *Batch) Without(crawls []int64) *Batch {
+	w := &Batch{Domains: b.Domains}
+	for _, v := range b.Pages {
+		if !slices.Contains(crawls, v.Crawl) {
+			w.Pages = append(w.Pages, v)
+		}
+	}
+	for _, v := range b.Evidence {
+		if !slices.Contains(crawls, v.Crawl) {
+			w.Evidence = append(w.Evidence, v)
+		}
+	}
+	for _, v := range b.Requests {
+		if !slices.Contains(crawls, v.Crawl) {
+			w.Requests = append(w.Requests, v)
+		}
+	}
+	for _, v := range b.Crawls {
+		if !slices.Contains(crawls, v.ID) {
+			w.Crawls = append(w.Crawls, v)
+		}
+	}
+	return w
 }

@@ -15,6 +15,9 @@ import (
 // is neither a URL nor JSON: titles, error texts, header values.
 const MaxText = 16 << 10
 
+// ErrTakenOver says that another process has opened a crawl since, and ends it.
+var ErrTakenOver = errors.New("another process has opened the crawl since")
+
 // ErrNoCrawl says that a row names a crawl that the ledger does not hold.
 var ErrNoCrawl = errors.New("no such crawl in the ledger")
 

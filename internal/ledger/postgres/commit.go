@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ var (
 		INSERT INTO pages (id, ` + strings.Join(pageShape.Names[1:], ", ") + `)
 		SELECT (t.crawl_id << 40) + counters.before + t.nth, t.` + strings.Join(pageShape.Names[1:], ", t.") + `
 		FROM ` + pageShape.unnest(3) + ` JOIN counters USING (crawl_id) ORDER BY 1
-		ON CONFLICT (crawl_id, fp) DO UPDATE SET ` + pageShape.excluded(3)
+		ON CONFLICT (crawl_id, fp) DO UPDATE SET ` + pageShape.excluded(3) + " WHERE NOT " + ledger.PageKeeps("excluded.fetched_ms")
 )
 
 // encoder holds a batch in the form in which it travels. It is kept between
@@ -75,7 +76,24 @@ func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 	return nil
 }
 
+// commit tries it without looking first, as nearly nobody is late.
 func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
+	for {
+		err := l.commitOnce(ctx, b)
+		late := new(lateError)
+		if !errors.As(err, &late) {
+			return err
+		}
+		b = b.Without(late.crawls)
+	}
+}
+
+// lateError says that crawls have ended of which a worker commits its part.
+type lateError struct{ crawls []int64 }
+
+func (e *lateError) Error() string { return fmt.Sprintf("crawls that have ended: %d", e.crawls) }
+
+func (l *Ledger) commitOnce(ctx context.Context, b *ledger.Batch) error {
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
 	e.encode(b)
@@ -87,17 +105,8 @@ func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
 		batch := &pgx.Batch{}
 		if len(e.mentioned) > 0 {
 			batch.Queue(shareCrawls, e.mentioned) // before the look: DeleteCrawl waits for those who found their crawl
-			batch.Queue("SELECT id FROM crawls WHERE id = ANY($1)", e.mentioned).Query(func(r pgx.Rows) error {
-				found, err := pgx.CollectRows(r, pgx.RowTo[int64])
-				if err != nil {
-					return err
-				}
-				for _, id := range e.mentioned {
-					if !slices.Contains(found, id) || id <= 0 {
-						return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
-					}
-				}
-				return nil
+			batch.Queue("SELECT id, status FROM crawls WHERE id = ANY($1)", e.mentioned).Query(func(r pgx.Rows) error {
+				return e.check(b, r)
 			})
 		}
 		e.requests.queue(batch, putRequests)
@@ -105,10 +114,35 @@ func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
 		e.domain.queue(batch, putDomains)
 		e.pages.queue(batch, putPages, e.crawls, e.counts)
 		for _, c := range crawls {
-			queueUpdate(batch, c)
+			queueUpdate(batch, c, c.Epoch, ledger.ErrTakenOver)
 		}
 		return tx.SendBatch(ctx, batch).Close()
 	})
+}
+
+// check demands that the crawls exist, and that those of which the batch is a
+// part have not ended.
+func (e *encoder) check(b *ledger.Batch, r pgx.Rows) error {
+	found := make(map[int64]ledger.Status, len(e.mentioned))
+	var id int64
+	var status ledger.Status
+	if _, err := pgx.ForEachRow(r, []any{&id, &status}, func() error { found[id] = status; return nil }); err != nil {
+		return err
+	}
+	late := &lateError{}
+	for _, id := range e.mentioned {
+		status, ok := found[id]
+		if !ok || id <= 0 {
+			return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
+		}
+		if status.Done() && b.PartOf(id) {
+			late.crawls = append(late.crawls, id)
+		}
+	}
+	if late.crawls != nil {
+		return late
+	}
+	return nil
 }
 
 func (e *encoder) encode(b *ledger.Batch) {
@@ -121,6 +155,11 @@ func (e *encoder) encode(b *ledger.Batch) {
 		return strings.Compare(ledger.Unbounded(a.Host), ledger.Unbounded(b.Host))
 	}) {
 		ledger.PutDomain(ledger.Writer{Row: &e.domain}, d)
+	}
+	for i := range b.Crawls {
+		if b.Crawls[i].Worker == "" {
+			e.mention(b.Crawls[i].ID)
+		}
 	}
 	slices.Sort(e.mentioned)
 	e.mentioned = slices.Compact(e.mentioned)

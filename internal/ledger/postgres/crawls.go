@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -13,7 +14,8 @@ import (
 
 var (
 	crawlShape  = shape{ledger.CrawlTable}
-	updateCrawl = "UPDATE crawls SET (" + strings.Join(ledger.UpdatedColumns, ", ") + ") = ROW(" + params(2, len(ledger.UpdatedColumns)) + ") WHERE id = $1"
+	updateCrawl = "UPDATE crawls SET (" + strings.Join(ledger.UpdatedColumns, ", ") + ") = ROW(" + params(3, len(ledger.UpdatedColumns)) +
+		") WHERE id = $1 AND (epoch <= $2 OR $3 = 'running')"
 
 	// What one worker of a fleet counted of a crawl. A crawl that is over has no
 	// parts: a worker that was late with its own is not counted twice.
@@ -67,11 +69,18 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
 // settings and start stay as they were created. Settings that differ from the
-// last ones are remembered beside them, from Updated on.
+// last ones are remembered beside them, from Updated on. A crawl that is running
+// from now on is opened: it has its next epoch, also if the answer was lost.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 	return l.write(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
-		queueUpdate(b, crawl)
+		if crawl.Status == ledger.Running {
+			b.Queue("UPDATE crawls SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch", crawl.ID).Query(func(r pgx.Rows) error {
+				_, err := pgx.ForEachRow(r, []any{&crawl.Epoch}, func() error { return nil })
+				return err
+			})
+		}
+		queueUpdate(b, crawl, math.MaxInt64, ledger.ErrNoCrawl)
 		if len(crawl.Spec) > 0 && !crawl.Updated.IsZero() {
 			b.Queue(`INSERT INTO crawl_settings (crawl_id, since_ms, spec)
 				SELECT $1, $2, $3::text WHERE $3::text <> coalesce(
@@ -85,16 +94,16 @@ func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 }
 
 // queueUpdate adds the update of one crawl to a batch, which then fails with
-// ErrNoCrawl if there is no such crawl.
-func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl) {
+// an error if there is no such crawl that was opened by then: none is it.
+func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl, epoch int64, none error) {
 	if crawl.Worker != "" {
 		queuePart(b, crawl)
 		return
 	}
-	b.Queue(updateCrawl, argsOf(ledger.PutUpdate, crawl, crawl.ID)...).
+	b.Queue(updateCrawl, argsOf(ledger.PutUpdate, crawl, crawl.ID, epoch)...).
 		Exec(func(tag pgconn.CommandTag) error {
 			if tag.RowsAffected() == 0 {
-				return fmt.Errorf("update crawl %d: %w", crawl.ID, ledger.ErrNoCrawl)
+				return fmt.Errorf("update crawl %d: %w", crawl.ID, none)
 			}
 			return nil
 		})

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -25,7 +26,8 @@ func endID(crawl int64) int64   { return (crawl + 1) << idBits }
 var (
 	insertPage = "INSERT INTO pages (" + ledger.PageTable.List() + ", id) VALUES (" +
 		placeholders(len(ledger.PageTable.Names)+1) + ") ON CONFLICT (crawl_id, fp) DO NOTHING"
-	updatePage = "UPDATE pages SET " + assignments(ledger.PageTable.Names[2:], 3) + " WHERE crawl_id = ?1 AND fp = ?2 RETURNING id"
+	updatePage = "UPDATE pages SET " + assignments(ledger.PageTable.Names[2:], 3) + " WHERE crawl_id = ?1 AND fp = ?2 AND NOT " +
+		ledger.PageKeeps(fmt.Sprintf("?%d", slices.Index(ledger.PageTable.Names, "fetched_ms")+1)) + " RETURNING id"
 
 	putLinks = "INSERT INTO page_links (page_id, targets) VALUES (?1, ?2) ON CONFLICT (page_id) DO UPDATE SET targets = excluded.targets"
 
@@ -59,8 +61,12 @@ type pageKey struct {
 // lost; committing the batch again is right in either case.
 func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 	err := l.write(ctx, func(c *sqlite.Conn) error {
-		if err := checkCrawls(c, b); err != nil {
+		late, err := checkCrawls(c, b)
+		if err != nil {
 			return err
+		}
+		if late != nil {
+			b = b.Without(late)
 		}
 		if err := l.enc.putPages(c, b.Pages); err != nil {
 			return fmt.Errorf("pages: %w", err)
@@ -77,7 +83,7 @@ func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 			}
 		}
 		for i := range b.Crawls {
-			if err := updateCrawl(c, &b.Crawls[i]); err != nil {
+			if err := updateCrawl(c, &b.Crawls[i], b.Crawls[i].Epoch, ledger.ErrTakenOver); err != nil {
 				return err
 			}
 		}
@@ -90,39 +96,52 @@ func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 }
 
 // checkCrawls refuses rows of crawls that do not exist: once a batch, since a
-// foreign key would ask once a row.
-func checkCrawls(c *sqlite.Conn, b *ledger.Batch) error {
+// foreign key would ask once a row. It returns those that have ended and of
+// which the batch is one worker's part.
+func checkCrawls(c *sqlite.Conn, b *ledger.Batch) (late []int64, err error) {
 	last := int64(0)
 	check := func(id int64) error {
 		if id == last {
 			return nil
 		}
-		n, err := sqlitex.ResultInt64(bindInts(c.Prep("SELECT count(*) FROM crawls WHERE id = ?1"), id))
+		var status ledger.Status
+		err := each(bindInts(c.Prep("SELECT status FROM crawls WHERE id = ?1"), id), func(r ledger.Reader) error {
+			status = ledger.Status(r.Text())
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		if n == 0 || id <= 0 {
+		if status == "" || id <= 0 {
 			return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
+		}
+		if status.Done() && b.PartOf(id) {
+			late = append(late, id)
 		}
 		last = id
 		return nil
 	}
 	for i := range b.Pages {
 		if err := check(b.Pages[i].Crawl); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for i := range b.Requests {
 		if err := check(b.Requests[i].Crawl); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for i := range b.Evidence {
 		if err := check(b.Evidence[i].Crawl); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	for i := range b.Crawls {
+		if err := check(b.Crawls[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	return late, nil
 }
 
 func (e *encoder) putPages(c *sqlite.Conn, pages []ledger.Page) error {
@@ -157,6 +176,8 @@ func (e *encoder) putPages(c *sqlite.Conn, pages []ledger.Page) error {
 			next++
 		} else if id, err = e.replacePage(c, p); err != nil {
 			return err
+		} else if id == 0 {
+			continue // the stored one is newer
 		}
 		if len(p.Links) == 0 {
 			if !fresh {
@@ -183,6 +204,7 @@ func nextID(c *sqlite.Conn, crawl int64) (int64, error) {
 		c.Prep("SELECT coalesce(max(id), ?1) + 1 FROM pages WHERE id > ?1 AND id < ?2"), firstID(crawl), endID(crawl)))
 }
 
+// replacePage returns the page's ID, or 0 if the stored one stays.
 func (e *encoder) replacePage(c *sqlite.Conn, p *ledger.Page) (int64, error) {
 	s, err := c.Prepare(updatePage)
 	if err != nil {
@@ -194,8 +216,7 @@ func (e *encoder) replacePage(c *sqlite.Conn, p *ledger.Page) (int64, error) {
 		return 0, err
 	}
 	if !row {
-		s.Reset()
-		return 0, fmt.Errorf("page %s is neither new nor stored", p.URL)
+		return 0, s.Reset()
 	}
 	id := s.ColumnInt64(0)
 	return id, drain(s)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -12,7 +13,7 @@ import (
 
 var (
 	createCrawl = "INSERT INTO crawls (" + ledger.CrawlTable.From(1).List() + ") VALUES (" + placeholders(len(ledger.CrawlTable.Names)-1) + ")"
-	changeCrawl = "UPDATE crawls SET " + assignments(ledger.UpdatedColumns, 2) + " WHERE id = ?1"
+	changeCrawl = "UPDATE crawls SET " + assignments(ledger.UpdatedColumns, 3) + " WHERE id = ?1 AND (epoch <= ?2 OR ?3 = 'running')"
 )
 
 // CreateCrawl stores a new crawl, gives it its ID, and returns it.
@@ -39,10 +40,20 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
 // settings and start stay as they were created. Settings that differ from the
-// last ones are remembered beside them, from Updated on.
+// last ones are remembered beside them, from Updated on. A crawl that is running
+// from now on is opened: it has its next epoch.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 	return l.write(ctx, func(c *sqlite.Conn) error {
-		if err := updateCrawl(c, crawl); err != nil || len(crawl.Spec) == 0 || crawl.Updated.IsZero() {
+		if crawl.Status == ledger.Running {
+			err := each(bindInts(c.Prep("UPDATE crawls SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch"), crawl.ID), func(r ledger.Reader) error {
+				crawl.Epoch = r.Int()
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := updateCrawl(c, crawl, math.MaxInt64, ledger.ErrNoCrawl); err != nil || len(crawl.Spec) == 0 || crawl.Updated.IsZero() {
 			return err
 		}
 		s, err := c.Prepare(`INSERT OR REPLACE INTO crawl_settings (crawl_id, since_ms, spec)
@@ -81,19 +92,21 @@ func (l *Ledger) Settings(ctx context.Context) ([]ledger.Settings, error) {
 	return all, nil
 }
 
-func updateCrawl(c *sqlite.Conn, crawl *ledger.Crawl) error {
+// updateCrawl fails with none if there is no such crawl that was opened by then.
+func updateCrawl(c *sqlite.Conn, crawl *ledger.Crawl, epoch int64, none error) error {
 	s, err := c.Prepare(changeCrawl)
 	if err != nil {
 		return err
 	}
 	b := bind(s)
 	b.Int(crawl.ID)
+	b.Int(epoch)
 	ledger.PutUpdate(b, crawl)
 	if err := step(s); err != nil {
 		return err
 	}
 	if c.Changes() == 0 {
-		return fmt.Errorf("update crawl %d: %w", crawl.ID, ledger.ErrNoCrawl)
+		return fmt.Errorf("update crawl %d: %w", crawl.ID, none)
 	}
 	return nil
 }
