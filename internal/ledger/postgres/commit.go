@@ -68,7 +68,8 @@ var encoders = sync.Pool{New: func() any { return &encoder{seen: map[pageKey]int
 // storage. While the database cannot be reached it waits and tries again until
 // ctx ends. After an error nothing of the batch is stored, unless the error
 // came from the commit itself and its answer was lost; committing the batch
-// again is right in either case.
+// again is right in either case. The batch is kept for a while: it must not
+// change afterwards.
 func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 	if err := l.commit(ctx, b); err != nil {
 		return fmt.Errorf("commit a batch to the ledger: %w", err)
@@ -76,10 +77,18 @@ func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 	return nil
 }
 
-// commit tries it without looking first, as nearly nobody is late.
 func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
+	err := l.put(ctx, b)
+	if err == nil {
+		l.acknowledged(ctx, b)
+	}
+	return err
+}
+
+// put tries it without looking first, as nearly nobody is late.
+func (l *Ledger) put(ctx context.Context, b *ledger.Batch) error {
 	for {
-		err := l.commitOnce(ctx, b)
+		err := l.putOnce(ctx, b)
 		late := new(lateError)
 		if !errors.As(err, &late) {
 			return err
@@ -93,7 +102,7 @@ type lateError struct{ crawls []int64 }
 
 func (e *lateError) Error() string { return fmt.Sprintf("crawls that have ended: %d", e.crawls) }
 
-func (l *Ledger) commitOnce(ctx context.Context, b *ledger.Batch) error {
+func (l *Ledger) putOnce(ctx context.Context, b *ledger.Batch) error {
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
 	e.encode(b)
