@@ -3,7 +3,7 @@
 // It holds the nouns of the durable record (crawls, pages, evidence, requests,
 // domains), the filters that choose among them, and the rules for text that
 // all storage rooms share. The rooms under it keep the record: sqlite on one
-// machine, later postgres; ledgertest is the contract that both pass.
+// machine, postgres for many; ledgertest is the contract that both pass.
 //
 // # Guarantees
 //
