@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,6 +209,7 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	for _, ch := range e.sched.TakeChanged() {
 		b.Domains = append(b.Domains, domainRow(ch))
 	}
+	var gone error
 	err := e.patiently(ctx, "write the crawl's end", func() error {
 		if yielding() {
 			return nil
@@ -218,13 +220,17 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 			r.yielding.Store(true)
 			return nil
 		}
+		if errors.Is(err, ledger.ErrNoCrawl) { // it will not come back
+			gone = err
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		_, err = e.sched.Commit(ctx, &frontier.Batch{}, now)
 		return err
 	})
-	if err != nil {
+	if err = cmp.Or(err, gone); err != nil {
 		return sum, fmt.Errorf("write the crawl's end: %w", err)
 	}
 	if yielding() {

@@ -18,7 +18,7 @@
 //
 // A worker of a fleet that was frozen or cut off may still have pages in hand
 // when another one has its hosts, or when the crawl is over. What it commits as
-// its part of a crawl that has ended is left out, all but what it learned about
+// its part of a crawl that has ended, or was deleted, is left out, all but what it learned about
 // hosts: the record of a crawl does not change after its end. A process that
 // opens a crawl with UpdateCrawl gives it its next epoch, and the end that an
 // earlier one still wanted to write is ErrTakenOver.

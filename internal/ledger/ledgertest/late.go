@@ -80,6 +80,14 @@ var lateCases = []testCase{
 			t.Errorf("what was learned: %v, %v", ok, err)
 		}
 
+		deleted := part(77, "w", page(77, "https://a.example/", outcome.OK, 200))
+		deleted.Pages = append(deleted.Pages, page(on, "https://a.example/after", outcome.OK, 200))
+		deleted.Crawls = append(deleted.Crawls, mixed.Crawls[0])
+		commit(t, s, deleted) // or nothing more of any crawl would be stored
+		if got := collect(t, s.Pages(t.Context(), on, ledger.PageFilter{})); len(got) != 2 {
+			t.Errorf("%d pages of the crawl that goes on, beside one that was deleted", len(got))
+		}
+
 		if err := s.UpdateCrawl(t.Context(), &ledger.Crawl{ID: over, Status: ledger.Running, Updated: t0}); err != nil {
 			t.Fatal(err)
 		}

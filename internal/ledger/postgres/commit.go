@@ -97,7 +97,7 @@ func (l *Ledger) put(ctx context.Context, b *ledger.Batch) error {
 	}
 }
 
-// lateError says that crawls have ended of which a worker commits its part.
+// lateError says that crawls have ended, or are deleted, of which a worker commits its part.
 type lateError struct{ crawls []int64 }
 
 func (e *lateError) Error() string { return fmt.Sprintf("crawls that have ended: %d", e.crawls) }
@@ -130,7 +130,7 @@ func (l *Ledger) putOnce(ctx context.Context, b *ledger.Batch) error {
 }
 
 // check demands that the crawls exist, and that those of which the batch is a
-// part have not ended.
+// part have not ended. One that was deleted had ended.
 func (e *encoder) check(b *ledger.Batch, r pgx.Rows) error {
 	found := make(map[int64]ledger.Status, len(e.mentioned))
 	var id int64
@@ -141,11 +141,11 @@ func (e *encoder) check(b *ledger.Batch, r pgx.Rows) error {
 	late := &lateError{}
 	for _, id := range e.mentioned {
 		status, ok := found[id]
-		if !ok || id <= 0 {
-			return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
-		}
-		if status.Done() && b.PartOf(id) {
+		switch over := !ok || status.Done(); {
+		case over && b.PartOf(id):
 			late.crawls = append(late.crawls, id)
+		case !ok || id <= 0:
+			return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
 		}
 	}
 	if late.crawls != nil {

@@ -96,8 +96,8 @@ func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 }
 
 // checkCrawls refuses rows of crawls that do not exist: once a batch, since a
-// foreign key would ask once a row. It returns those that have ended and of
-// which the batch is one worker's part.
+// foreign key would ask once a row. It returns those that have ended, or were
+// deleted after it, and of which the batch is one worker's part.
 func checkCrawls(c *sqlite.Conn, b *ledger.Batch) (late []int64, err error) {
 	last := int64(0)
 	check := func(id int64) error {
@@ -112,11 +112,11 @@ func checkCrawls(c *sqlite.Conn, b *ledger.Batch) (late []int64, err error) {
 		if err != nil {
 			return err
 		}
-		if status == "" || id <= 0 {
-			return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
-		}
-		if status.Done() && b.PartOf(id) {
+		switch over := status == "" || status.Done(); {
+		case over && b.PartOf(id):
 			late = append(late, id)
+		case status == "" || id <= 0:
+			return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
 		}
 		last = id
 		return nil
