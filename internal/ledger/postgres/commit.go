@@ -15,13 +15,6 @@ import (
 	"tiptoe/internal/weburl"
 )
 
-// idBits is the room for page numbers inside a page's id.
-const idBits = 40
-
-// firstID and endID enclose the ids of a crawl's pages: [firstID, endID).
-func firstID(crawl int64) int64 { return crawl << idBits }
-func endID(crawl int64) int64   { return (crawl + 1) << idBits }
-
 var (
 	requestShape  = shape{ledger.RequestTable}
 	evidenceShape = shape{ledger.EvidenceTable}

@@ -190,7 +190,7 @@ func (l *Ledger) Totals(ctx context.Context, crawl int64) (ledger.Totals, error)
 		return ledger.Totals{Requests: r.Int(), HTTP429: r.Int(), Retries: r.Int(), Bytes: r.Int()}
 	}, `SELECT count(*), count(*) FILTER (WHERE status = 429), count(*) FILTER (WHERE cause = 'retry'),
 			(SELECT coalesce(sum(wire_size), 0)::bigint FROM pages WHERE id > $2 AND id < $3)
-		FROM requests WHERE crawl_id = $1`, crawl, firstID(crawl), endID(crawl))
+		FROM requests WHERE crawl_id = $1`, crawl, ledger.BeforePages(crawl), ledger.AfterPages(crawl))
 	if err != nil {
 		return t, fmt.Errorf("add up crawl %d: %w", crawl, err)
 	}

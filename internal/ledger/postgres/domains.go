@@ -53,14 +53,8 @@ func (l *Ledger) Domains(ctx context.Context, f ledger.DomainFilter) iter.Seq2[l
 	return func(yield func(ledger.Domain, error) bool) {
 		after := ""
 		err := chunks(f.Limit, yield, func(n int) ([]ledger.Domain, error) {
-			q := query{}
-			q.and("host > ?", after)
-			if f.Match != "" {
-				q.match("host", f.Match)
-			}
-			if f.Learned {
-				q.and("(adaptive_delay_ms > 0 OR adaptive_delay_floor_ms > 0 OR blocked_until_ms IS NOT NULL OR consecutive_failures > 0)")
-			}
+			var q query
+			f.Choose(after, &q)
 			chunk, err := list(ctx, l, ledger.ScanDomain, fmt.Sprintf("%s %s ORDER BY host LIMIT %d", selectDomain, q.where(), n), q.args...)
 			if len(chunk) > 0 {
 				after = chunk[len(chunk)-1].Host

@@ -169,22 +169,22 @@ func jobQuery(f ledger.JobFilter, status ledger.Status) (sql string, args []any)
 	order := " ORDER BY seq DESC"
 	if f.Tenant == "" && status == "" && f.Schedule == "" {
 		order = " ORDER BY -seq" // see jobs_newest
-		q.and("-seq > ?", -noBound(f.Before))
+		q.And("-seq > ?", -noBound(f.Before))
 	} else {
-		q.and("seq < ?", noBound(f.Before))
+		q.And("seq < ?", noBound(f.Before))
 	}
 	for _, c := range []struct{ column, value string }{
 		{"tenant_id", f.Tenant}, {"status", string(status)}, {"type", f.Type}, {"schedule_id", f.Schedule},
 	} {
 		if c.value != "" {
-			q.and(c.column+" = ?", c.value)
+			q.And(c.column+" = ?", c.value)
 		}
 	}
 	if f.Type == "" {
-		q.and("type <> ?", ledger.TypeFetch)
+		q.And("type <> ?", ledger.TypeFetch)
 	}
 	if f.Match != "" {
-		q.and("(strpos(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_array_elements_text(seeds::json) AS seed WHERE strpos(seed, ?) > 0))", f.Match, f.Match)
+		q.And("(strpos(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_array_elements_text(seeds::json) AS seed WHERE strpos(seed, ?) > 0))", f.Match, f.Match)
 	}
 	sql = selectJob + q.where() + order
 	if f.Limit > 0 {

@@ -13,8 +13,8 @@ type query struct {
 	args  []any
 }
 
-// and adds a condition with a ? for each argument.
-func (q *query) and(cond string, args ...any) {
+// And adds a condition with a ? for each argument.
+func (q *query) And(cond string, args ...any) {
 	for _, a := range args {
 		if s, ok := a.(string); ok {
 			a = ledger.Unbounded(s)
@@ -25,15 +25,15 @@ func (q *query) and(cond string, args ...any) {
 	q.conds = append(q.conds, cond)
 }
 
-// match adds the condition that a column contains a text or, if the text has
+// Match adds the condition that a column contains a text or, if the text has
 // a *, is like it as a whole. Nothing but the * is special: a URL may well
 // contain % and _.
-func (q *query) match(column, pattern string) {
+func (q *query) Match(column, pattern string) {
 	if !strings.Contains(pattern, "*") {
-		q.and("strpos("+column+", ?) > 0", pattern)
+		q.And("strpos("+column+", ?) > 0", pattern)
 		return
 	}
-	q.and(column+" LIKE ?", strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%").Replace(pattern))
+	q.And(column+" LIKE ?", strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%").Replace(pattern))
 }
 
 func (q *query) where() string { return "WHERE " + strings.Join(q.conds, " AND ") }

@@ -77,18 +77,18 @@ func (l *Ledger) RequestsOf(ctx context.Context, crawl int64, fp weburl.Fingerpr
 // halves of fingerprints, and names the first perTarget of them for each (all
 // if 0). It reads every link of the crawl once.
 func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, perTarget int) (map[uint64]ledger.LinkSources, error) {
-	found := make(map[uint64]*linkers, len(targets))
+	found := make(map[uint64]*ledger.Linkers, len(targets))
 	for _, t := range targets {
-		found[t] = &linkers{}
+		found[t] = &ledger.Linkers{}
 	}
 	type page struct {
 		id    int64
 		links []byte
 	}
-	for after := firstID(crawl); ; {
+	for after := ledger.BeforePages(crawl); ; {
 		chunk, err := list(ctx, l, func(r ledger.Reader) page { return page{r.Int(), r.Blob()} },
 			"SELECT id, link_targets FROM pages WHERE id > $1 AND id < $2 AND link_targets IS NOT NULL ORDER BY id LIMIT $3",
-			after, endID(crawl), chunkRows)
+			after, ledger.AfterPages(crawl), chunkRows)
 		if err != nil {
 			return nil, fmt.Errorf("find links: %w", err)
 		}
@@ -96,7 +96,7 @@ func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, per
 			after = p.id
 			for b := p.links; len(b) >= 8; b = b[8:] {
 				if w := found[binary.LittleEndian.Uint64(b)]; w != nil {
-					w.add(p.id, perTarget)
+					w.Add(p.id, perTarget)
 				}
 			}
 		}
@@ -111,28 +111,10 @@ func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, per
 	return result, nil
 }
 
-type linkers struct {
-	count int64
-	last  int64
-	ids   []int64
-}
-
-// add counts a page once, however often it has the link.
-func (w *linkers) add(id int64, max int) {
-	if id == w.last {
-		return
-	}
-	w.last = id
-	w.count++
-	if max == 0 || len(w.ids) < max {
-		w.ids = append(w.ids, id)
-	}
-}
-
-func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*linkers) (map[uint64]ledger.LinkSources, error) {
+func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*ledger.Linkers) (map[uint64]ledger.LinkSources, error) {
 	var ids []int64
 	for _, w := range found {
-		ids = append(ids, w.ids...)
+		ids = append(ids, w.IDs...)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids) // a page with one broken link often has more
@@ -151,16 +133,5 @@ func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*linkers) (ma
 			names[p.id] = p.url
 		}
 	}
-	result := make(map[uint64]ledger.LinkSources)
-	for target, w := range found {
-		if w.count == 0 {
-			continue
-		}
-		src := ledger.LinkSources{Count: w.count}
-		for _, id := range w.ids {
-			src.URLs = append(src.URLs, names[id])
-		}
-		result[target] = src
-	}
-	return result, nil
+	return ledger.Sources(found, names), nil
 }

@@ -13,6 +13,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/ledger/ledgertest"
 )
 
 // These two are the ways not taken into the same engine: the batches of
@@ -103,7 +104,7 @@ func alternative(b *testing.B) (*sql.DB, func(i int) *ledger.Batch) {
 	db.SetMaxOpenConns(1)
 	b.Cleanup(func() { db.Close() })
 	r := rand.New(rand.NewPCG(1, 2))
-	return db, func(i int) *ledger.Batch { return benchBatch(r, 1, i*altBatch, altBatch) }
+	return db, func(i int) *ledger.Batch { return ledgertest.BenchBatch(r, 1, i*altBatch, altBatch) }
 }
 
 func measureAlternative(b *testing.B, batches func(int) *ledger.Batch, commit func(*ledger.Batch) error) {
@@ -141,7 +142,7 @@ func writeAlternative(batch *ledger.Batch, run func(int, []any) error) error {
 	}
 	for i := range batch.Pages {
 		p := &batch.Pages[i]
-		id := firstID(1) + int64(batch.Requests[i].Permit)
+		id := ledger.BeforePages(1) + int64(batch.Requests[i].Permit)
 		fp := ledger.AppendFP(nil, p.FP)
 		t := &p.Timing
 		args = append(args[:0], p.Crawl, fp, p.URL, p.Host, p.Kind, p.Via, text(p.FoundOn), int64(p.Depth), int64(p.Tries),

@@ -12,13 +12,6 @@ import (
 	"tiptoe/internal/weburl"
 )
 
-// idBits is the room for page numbers inside a page's id.
-const idBits = 40
-
-// firstID and endID enclose the ids of a crawl's pages: [firstID, endID).
-func firstID(crawl int64) int64 { return crawl << idBits }
-func endID(crawl int64) int64   { return (crawl + 1) << idBits }
-
 // The statement for a new page does nothing if the page exists; then the
 // second, with the same parameters, replaces it. RETURNING on the first would
 // save that detour for the rare page at the price of an ephemeral table for
@@ -201,7 +194,7 @@ func (e *encoder) putPages(c *sqlite.Conn, pages []ledger.Page) error {
 // may write to the same crawl.
 func nextID(c *sqlite.Conn, crawl int64) (int64, error) {
 	return sqlitex.ResultInt64(bindInts(
-		c.Prep("SELECT coalesce(max(id), ?1) + 1 FROM pages WHERE id > ?1 AND id < ?2"), firstID(crawl), endID(crawl)))
+		c.Prep("SELECT coalesce(max(id), ?1) + 1 FROM pages WHERE id > ?1 AND id < ?2"), ledger.BeforePages(crawl), ledger.AfterPages(crawl)))
 }
 
 // replacePage returns the page's ID, or 0 if the stored one stays.

@@ -176,7 +176,7 @@ func (l *Ledger) Totals(ctx context.Context, crawl int64) (ledger.Totals, error)
 			return err
 		}
 		t.Bytes, err = sqlitex.ResultInt64(bindInts(
-			c.Prep("SELECT coalesce(sum(wire_size), 0) FROM pages WHERE id > ?1 AND id < ?2"), firstID(crawl), endID(crawl)))
+			c.Prep("SELECT coalesce(sum(wire_size), 0) FROM pages WHERE id > ?1 AND id < ?2"), ledger.BeforePages(crawl), ledger.AfterPages(crawl)))
 		return err
 	})
 	if err != nil {

@@ -102,14 +102,8 @@ func (l *Ledger) Domains(ctx context.Context, f ledger.DomainFilter) iter.Seq2[l
 }
 
 func (l *Ledger) domainChunk(ctx context.Context, f ledger.DomainFilter, after string, n int) ([]ledger.Domain, error) {
-	q := query{}
-	q.and("host > ?", after)
-	if f.Match != "" {
-		q.match("host", f.Match)
-	}
-	if f.Learned {
-		q.and("(adaptive_delay_ms > 0 OR adaptive_delay_floor_ms > 0 OR blocked_until_ms IS NOT NULL OR consecutive_failures > 0)")
-	}
+	var q query
+	f.Choose(after, &q)
 	var all []ledger.Domain
 	err := l.read(ctx, func(c *sqlite.Conn) error {
 		return q.run(c, selectDomain, fmt.Sprintf("ORDER BY host LIMIT %d", n),

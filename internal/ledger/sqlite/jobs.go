@@ -165,19 +165,19 @@ func (l *Ledger) Jobs(ctx context.Context, f ledger.JobFilter) ([]ledger.Job, er
 }
 
 func jobQuery(f ledger.JobFilter, status ledger.Status) (q query, tail string) {
-	q.and("seq < ?", noBound(f.Before))
+	q.And("seq < ?", noBound(f.Before))
 	for _, c := range []struct{ column, value string }{
 		{"tenant_id", f.Tenant}, {"status", string(status)}, {"type", f.Type}, {"schedule_id", f.Schedule},
 	} {
 		if c.value != "" {
-			q.and(c.column+" = ?", c.value)
+			q.And(c.column+" = ?", c.value)
 		}
 	}
 	if f.Type == "" {
-		q.and("type <> ?", ledger.TypeFetch)
+		q.And("type <> ?", ledger.TypeFetch)
 	}
 	if f.Match != "" {
-		q.and("(instr(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_each(seeds) WHERE instr(value, ?) > 0))", f.Match, f.Match)
+		q.And("(instr(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_each(seeds) WHERE instr(value, ?) > 0))", f.Match, f.Match)
 	}
 	return q, fmt.Sprintf("ORDER BY seq DESC LIMIT %d", noLimit(f.Limit))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 
 	"zombiezen.com/go/sqlite"
 
@@ -86,7 +85,8 @@ func (l *Ledger) pagesByID(ctx context.Context, crawl int64, f ledger.PageFilter
 		if f.Limit > 0 {
 			n = min(n, left)
 		}
-		q := pageQuery(crawl, f)
+		var q query
+		f.Choose(crawl, &q)
 		var chunk []ledger.Page
 		err := l.read(ctx, func(c *sqlite.Conn) error {
 			err := q.run(c, selectPage, fmt.Sprintf("ORDER BY id LIMIT %d", n),
@@ -115,23 +115,14 @@ func (l *Ledger) pagesByID(ctx context.Context, crawl int64, f ledger.PageFilter
 // pagesSorted sorts ids first and reads the pages after, in chunks, so that
 // no transaction is open while the caller works.
 func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilter, yield func(ledger.Page, error) bool) error {
-	order, ok := pageOrders[f.Sort]
-	if !ok {
-		return fmt.Errorf("unknown order %q", f.Sort)
+	tail, err := f.Order()
+	if err != nil {
+		return err
 	}
-	if f.After != 0 {
-		return errors.New("a cursor works only in the order in which pages were found")
-	}
-	if f.Desc {
-		order += " DESC"
-	}
-	tail := "ORDER BY " + order + ", id"
-	if f.Limit > 0 {
-		tail += fmt.Sprintf(" LIMIT %d", f.Limit)
-	}
-	q := pageQuery(crawl, f)
+	var q query
+	f.Choose(crawl, &q)
 	var ids []int64
-	err := l.read(ctx, func(c *sqlite.Conn) error {
+	err = l.read(ctx, func(c *sqlite.Conn) error {
 		return q.run(c, "SELECT id FROM pages", tail, func(r ledger.Reader) { ids = append(ids, r.Int()) })
 	})
 	for err == nil && len(ids) > 0 {
@@ -160,57 +151,6 @@ func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilt
 	return err
 }
 
-var pageOrders = map[ledger.Sort]string{
-	ledger.ByFound:  "id",
-	ledger.ByURL:    "url",
-	ledger.ByHost:   "host",
-	ledger.ByStatus: "coalesce(status, 0)",
-	ledger.BySize:   "coalesce(size, 0)",
-	ledger.ByTime:   "coalesce(total_us, 0)",
-	ledger.ByDepth:  "depth",
-	ledger.ByLinks:  "coalesce(link_count, 0)",
-}
-
-func pageQuery(crawl int64, f ledger.PageFilter) query {
-	var q query
-	// One lower bound, not two: SQLite seeks by one and filters by the other,
-	// which made every chunk of a listing read all those before it.
-	q.and("id > ?", max(firstID(crawl), f.After))
-	q.and("id < ?", endID(crawl))
-	if len(f.Outcomes) > 0 {
-		marks := strings.TrimSuffix(strings.Repeat("?, ", len(f.Outcomes)), ", ")
-		names := make([]any, len(f.Outcomes))
-		for i, o := range f.Outcomes {
-			names[i] = o.String()
-		}
-		q.and("outcome IN ("+marks+")", names...)
-	}
-	if f.Status != nil {
-		q.and("coalesce(status, 0) BETWEEN ? AND ?", int64(f.Status.Min), int64(f.Status.Max))
-	}
-	if f.Depth != nil {
-		q.and("depth BETWEEN ? AND ?", int64(f.Depth.Min), int64(f.Depth.Max))
-	}
-	if strings.Contains(f.Host, "*") {
-		q.match("host", f.Host)
-	} else if f.Host != "" {
-		q.and("host = ?", f.Host)
-	}
-	if f.Kind != "" {
-		q.and("kind = ?", f.Kind)
-	}
-	if f.ContentType != "" {
-		q.and("substr(lower(content_type), 1, length(?)) = ?", f.ContentType, f.ContentType)
-	}
-	if f.MinTotal > 0 {
-		q.and("total_us >= ?", f.MinTotal.Microseconds())
-	}
-	if f.Match != "" {
-		q.match("url", f.Match)
-	}
-	return q
-}
-
 // PageCounts counts a crawl's pages by outcome; sitemaps and outside indexes
 // are no pages.
 func (l *Ledger) PageCounts(ctx context.Context, crawl int64) (map[outcome.Outcome]int64, error) {
@@ -220,7 +160,7 @@ func (l *Ledger) PageCounts(ctx context.Context, crawl int64) (map[outcome.Outco
 		if err != nil {
 			return err
 		}
-		return each(bindInts(s, firstID(crawl), endID(crawl)), func(r ledger.Reader) error {
+		return each(bindInts(s, ledger.BeforePages(crawl), ledger.AfterPages(crawl)), func(r ledger.Reader) error {
 			o := r.Outcome()
 			counts[o] += r.Int()
 			return nil

@@ -14,21 +14,21 @@ type query struct {
 	args  []any
 }
 
-// and adds a condition with a ? for each argument.
-func (q *query) and(cond string, args ...any) {
+// And adds a condition with a ? for each argument.
+func (q *query) And(cond string, args ...any) {
 	q.where = append(q.where, cond)
 	q.args = append(q.args, args...)
 }
 
-// match adds the condition that a column contains a text or, if the text has
+// Match adds the condition that a column contains a text or, if the text has
 // a *, is like it as a whole. Nothing but the * is special: a URL may well
 // contain ? and [.
-func (q *query) match(column, pattern string) {
+func (q *query) Match(column, pattern string) {
 	if !strings.Contains(pattern, "*") {
-		q.and("instr("+column+", ?) > 0", pattern)
+		q.And("instr("+column+", ?) > 0", pattern)
 		return
 	}
-	q.and(column+" GLOB ?", strings.NewReplacer("?", "[?]", "[", "[[]").Replace(pattern))
+	q.And(column+" GLOB ?", strings.NewReplacer("?", "[?]", "[", "[[]").Replace(pattern))
 }
 
 // run calls fn for every row. The statement is not kept: filters have too

@@ -89,11 +89,11 @@ var requestColumns = "r." + strings.Join(ledger.RequestTable.Names, ", r.")
 // halves of fingerprints, and names the first perTarget of them for each (all
 // if 0). It reads every link of the crawl once.
 func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, perTarget int) (map[uint64]ledger.LinkSources, error) {
-	found := make(map[uint64]*linkers, len(targets))
+	found := make(map[uint64]*ledger.Linkers, len(targets))
 	for _, t := range targets {
-		found[t] = &linkers{}
+		found[t] = &ledger.Linkers{}
 	}
-	after := firstID(crawl)
+	after := ledger.BeforePages(crawl)
 	var err error
 	for err == nil {
 		n := 0
@@ -103,7 +103,7 @@ func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, per
 				return err
 			}
 			var blob []byte
-			return each(bindInts(s, after, endID(crawl), chunkRows), func(r ledger.Reader) error {
+			return each(bindInts(s, after, ledger.AfterPages(crawl), chunkRows), func(r ledger.Reader) error {
 				n++
 				after = r.Int()
 				if size := s.ColumnLen(1); cap(blob) < size {
@@ -112,7 +112,7 @@ func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, per
 				blob = blob[:s.ColumnBytes(1, blob[:cap(blob)])]
 				for b := blob; len(b) >= 8; b = b[8:] {
 					if w := found[binary.LittleEndian.Uint64(b)]; w != nil {
-						w.add(after, perTarget)
+						w.Add(after, perTarget)
 					}
 				}
 				return nil
@@ -131,48 +131,19 @@ func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, per
 	return nil, fmt.Errorf("find links: %w", err)
 }
 
-type linkers struct {
-	count int64
-	last  int64
-	ids   []int64
-}
-
-// add counts a page once, however often it has the link.
-func (w *linkers) add(id int64, max int) {
-	if id == w.last {
-		return
-	}
-	w.last = id
-	w.count++
-	if max == 0 || len(w.ids) < max {
-		w.ids = append(w.ids, id)
-	}
-}
-
-func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*linkers) (map[uint64]ledger.LinkSources, error) {
-	result := make(map[uint64]ledger.LinkSources)
+func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*ledger.Linkers) (map[uint64]ledger.LinkSources, error) {
 	names := map[int64]string{} // a page with one broken link often has more
 	err := l.read(ctx, func(c *sqlite.Conn) error {
 		s, err := c.Prepare("SELECT url FROM pages WHERE id = ?1")
-		if err != nil {
-			return err
-		}
-		for target, w := range found {
-			if w.count == 0 {
-				continue
-			}
-			src := ledger.LinkSources{Count: w.count}
-			for _, id := range w.ids {
-				if _, ok := names[id]; !ok {
-					if err := each(bindInts(s, id), func(r ledger.Reader) error { names[id] = r.Text(); return nil }); err != nil {
-						return err
-					}
+		for _, w := range found {
+			for _, id := range w.IDs {
+				if _, ok := names[id]; ok || err != nil {
+					continue
 				}
-				src.URLs = append(src.URLs, names[id])
+				err = each(bindInts(s, id), func(r ledger.Reader) error { names[id] = r.Text(); return nil })
 			}
-			result[target] = src
 		}
-		return nil
+		return err
 	})
-	return result, err
+	return ledger.Sources(found, names), err
 }
