@@ -272,26 +272,12 @@ func (b *Batch) PartOf(crawl int64) bool {
 
 // Without is the batch without its rows of some crawls.
 func (b *Batch) Without(crawls []int64) *Batch {
-	w := &Batch{Domains: b.Domains}
-	for _, v := range b.Pages {
-		if !slices.Contains(crawls, v.Crawl) {
-			w.Pages = append(w.Pages, v)
-		}
+	out := func(id int64) bool { return slices.Contains(crawls, id) }
+	return &Batch{
+		Pages:    slices.DeleteFunc(slices.Clone(b.Pages), func(p Page) bool { return out(p.Crawl) }),
+		Evidence: slices.DeleteFunc(slices.Clone(b.Evidence), func(e Evidence) bool { return out(e.Crawl) }),
+		Requests: slices.DeleteFunc(slices.Clone(b.Requests), func(r Request) bool { return out(r.Crawl) }),
+		Domains:  b.Domains,
+		Crawls:   slices.DeleteFunc(slices.Clone(b.Crawls), func(c Crawl) bool { return out(c.ID) }),
 	}
-	for _, v := range b.Evidence {
-		if !slices.Contains(crawls, v.Crawl) {
-			w.Evidence = append(w.Evidence, v)
-		}
-	}
-	for _, v := range b.Requests {
-		if !slices.Contains(crawls, v.Crawl) {
-			w.Requests = append(w.Requests, v)
-		}
-	}
-	for _, v := range b.Crawls {
-		if !slices.Contains(crawls, v.ID) {
-			w.Crawls = append(w.Crawls, v)
-		}
-	}
-	return w
 }
