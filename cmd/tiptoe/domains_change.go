@@ -26,7 +26,7 @@ func (c *domainsResetCmd) Run(st *streams) error {
 	if err != nil {
 		return err
 	}
-	return changing(c.Stores, func(ctx context.Context, k *app.Knowledge) error {
+	return changing(st, c.Stores, func(ctx context.Context, k *app.Knowledge) error {
 		var missing []string
 		for _, g := range groups {
 			known, err := k.Reset(ctx, g)
@@ -66,7 +66,7 @@ func (c *domainsSetCmd) Run(st *streams) error {
 	if err := c.apply(&politeness.State{Learned: politeness.LearnCap}, now); err != nil {
 		return usageError{err} // before anything is opened
 	}
-	return changing(c.Stores, func(ctx context.Context, k *app.Knowledge) error {
+	return changing(st, c.Stores, func(ctx context.Context, k *app.Knowledge) error {
 		state, _, err := k.Of(ctx, groups[0])
 		if err != nil {
 			return err
@@ -112,7 +112,7 @@ func (c *domainsSetCmd) apply(state *politeness.State, now time.Time) error {
 }
 
 // changing opens what is known of hosts for a change.
-func changing(s config.Stores, f func(context.Context, *app.Knowledge) error) (err error) {
+func changing(st *streams, s config.Stores, f func(context.Context, *app.Knowledge) error) (err error) {
 	if err := checkStores(&s); err != nil {
 		return err
 	}
@@ -125,6 +125,13 @@ func changing(s config.Stores, f func(context.Context, *app.Knowledge) error) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, k.Close()) }()
+	remark, err := k.Grouped(ctx)
+	if err != nil {
+		return err
+	}
+	if remark != "" {
+		fmt.Fprintln(st.err, remark)
+	}
 	return f(ctx, k)
 }
 

@@ -27,6 +27,7 @@ import (
 	"tiptoe/internal/fleet"
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/group"
+	"tiptoe/internal/ledger/postgres"
 	"tiptoe/internal/politeness"
 )
 
@@ -111,6 +112,9 @@ func Open(s Settings) (_ *App, err error) {
 	}
 	if a.Ledger, err = openLedger(context.Background(), s.results()); err != nil {
 		return nil, err
+	}
+	if db, ok := a.Ledger.(*postgres.Ledger); ok {
+		db.Log(s.Log)
 	}
 	now := Clock()
 	a.opened = now()

@@ -32,10 +32,10 @@ type borrowed struct {
 	over chan struct{}
 }
 
-func borrow(ctx context.Context, q config.Queue) (*borrowed, error) {
-	store, err := redisstore.Open(ctx, redisstore.Options{URL: q.Redis(), Prefix: q.RedisPrefix})
+func borrow(ctx context.Context, q config.Queue, own redisstore.Terms) (*borrowed, error) {
+	store, err := openQueue(ctx, q, own, false)
 	if err != nil {
-		return nil, fmt.Errorf("--redis-url: %w", err)
+		return nil, err
 	}
 	host, err := os.Hostname()
 	if err != nil {

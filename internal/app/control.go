@@ -103,7 +103,7 @@ func Explain(ctx context.Context, s config.Stores, input string, crawl int64) (*
 	defer l.Close()
 	src := explain.Sources{Ledger: l, Now: time.Now().UTC()}
 	if s.Redis() != "" {
-		store, err := readQueue(ctx, s.Queue)
+		store, err := readQueue(ctx, s.Queue, l)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/frontier/pebblestore"
 	"tiptoe/internal/frontier/redisstore"
+	"tiptoe/internal/ledger/postgres"
 )
 
 // openFrontier opens the frontier in the data directory, or the one that is
@@ -57,12 +58,16 @@ func (a *App) joinFleet(cfg *crawl.Config, s Settings) error {
 	if !ok {
 		return nil
 	}
-	grouping, err := s.Web.Grouping()
+	ctx := context.Background()
+	own, err := terms(ctx, a.Ledger)
+	if err == nil {
+		own.Grouping, err = s.Web.Grouping()
+	}
 	if err != nil {
 		return err
 	}
 	self := frontier.Worker{ID: a.name, Host: a.machine, Started: a.opened}
-	if err := board.Agree(context.Background(), self, s.Backends.LeaseTTL, grouping); err != nil {
+	if err := board.Agree(ctx, self, s.Backends.LeaseTTL, own); err != nil {
 		return err
 	}
 	a.unlist = func() { // somebody who never worked is not missed
@@ -74,6 +79,15 @@ func (a *App) joinFleet(cfg *crawl.Config, s Settings) error {
 		Worker: a.name, Host: a.machine, TTL: s.Backends.LeaseTTL})
 	cfg.Fleet = a.Fleet
 	return nil
+}
+
+// terms are what a process with this ledger, and no groups of its own, has to
+// have in common with a fleet. A ledger that is not there yet is none.
+func terms(ctx context.Context, l Ledger) (t redisstore.Terms, err error) {
+	if db, ok := l.(*postgres.Ledger); ok {
+		t.Ledger, err = db.Identity(ctx)
+	}
+	return t, err
 }
 
 func machineName() string {

@@ -35,9 +35,13 @@ func OpenKnowledge(ctx context.Context, s config.Stores) (*Knowledge, error) {
 	if err != nil {
 		return nil, err
 	}
+	own, err := terms(ctx, l)
 	l.Close()
+	if err != nil {
+		return nil, err
+	}
 	k := &Knowledge{}
-	if k.store, err = openNotes(ctx, s); err == nil {
+	if k.store, err = openNotes(ctx, s, own); err == nil {
 		k.ledger, err = openLedger(ctx, s.Results)
 	}
 	if err != nil {
@@ -56,7 +60,7 @@ func ReadKnowledge(ctx context.Context, s config.Stores) (_ *Knowledge, err erro
 	}
 	switch {
 	case s.Redis() != "":
-		store, err := readQueue(ctx, s.Queue)
+		store, err := readQueue(ctx, s.Queue, k.ledger)
 		if err != nil {
 			k.Close()
 			return nil, err
@@ -65,7 +69,7 @@ func ReadKnowledge(ctx context.Context, s config.Stores) (_ *Knowledge, err erro
 	case !hasFrontier(s.DataDir):
 		k.why = errElsewhere
 	default:
-		k.store, k.why = openNotes(ctx, s)
+		k.store, k.why = openNotes(ctx, s, redisstore.Terms{})
 	}
 	return k, nil
 }
@@ -76,19 +80,32 @@ func hasFrontier(dir string) bool {
 }
 
 // readQueue opens the frontier of a fleet without taking part in it.
-func readQueue(ctx context.Context, q config.Queue) (*redisstore.Store, error) {
-	s, err := redisstore.Open(ctx, redisstore.Options{URL: q.Redis(), Prefix: q.RedisPrefix, ReadOnly: true})
+func readQueue(ctx context.Context, q config.Queue, l Ledger) (*redisstore.Store, error) {
+	own, err := terms(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return openQueue(ctx, q, own, true)
+}
+
+// openQueue opens the frontier of a fleet for somebody who is no worker, unless
+// the fleet goes by other terms.
+func openQueue(ctx context.Context, q config.Queue, own redisstore.Terms, readOnly bool) (*redisstore.Store, error) {
+	s, err := redisstore.Open(ctx, redisstore.Options{URL: q.Redis(), Prefix: q.RedisPrefix, ReadOnly: readOnly})
 	if err != nil {
 		return nil, fmt.Errorf("--redis-url: %w", err)
+	}
+	if err := s.Matches(ctx, own); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 // openNotes opens the store that has the notes on hosts. With an error it is
 // nil, not a nil pointer in an interface.
-func openNotes(ctx context.Context, s config.Stores) (frontier.Store, error) {
+func openNotes(ctx context.Context, s config.Stores, own redisstore.Terms) (frontier.Store, error) {
 	if s.Redis() != "" {
-		b, err := borrow(ctx, s.Queue)
+		b, err := borrow(ctx, s.Queue, own)
 		if err != nil {
 			return nil, err
 		}
@@ -117,6 +134,25 @@ func (k *Knowledge) Remark() string {
 	}
 	return "A crawl is running here; this is what it wrote down last, a few seconds ago at most."
 }
+
+// Grouped says, if the fleet paces hosts together, that a host's own name may
+// not be what it is paced by; empty if each is paced by itself.
+func (k *Knowledge) Grouped(ctx context.Context) (string, error) {
+	fleet, ok := k.store.(interface {
+		Terms(ctx context.Context) (redisstore.Terms, error)
+	})
+	if !ok {
+		return "", nil
+	}
+	t, err := fleet.Terms(ctx)
+	if err != nil || t.Grouping == "" || t.Grouping == alone {
+		return "", err
+	}
+	return "This fleet paces hosts together by " + t.Grouping + "; a host in a group goes by what is set for the group, as tiptoe domains lists it.", nil
+}
+
+// alone is the grouping of those who pace each host by itself.
+const alone = "--group host"
 
 // Close lets go of everything.
 func (k *Knowledge) Close() error {

@@ -156,7 +156,14 @@ func openKnown(ctx context.Context, s *Settings, seeds []string, groupOf func(st
 	if s.Backends.Redis() == "" && !hasFrontier(s.Dir) {
 		return k, nil
 	}
-	if k.store, err = openNotes(ctx, config.Stores{Results: s.results(), Queue: s.Backends.Queue}); err == nil || s.Backends.Redis() != "" {
+	own, err := terms(ctx, k.ledger)
+	if err == nil {
+		own.Grouping, err = s.Web.Grouping()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if k.store, err = openNotes(ctx, config.Stores{Results: s.results(), Queue: s.Backends.Queue}, own); err == nil || s.Backends.Redis() != "" {
 		return k, err
 	}
 	if k.ledger == nil {

@@ -206,7 +206,13 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	if err := r.findRepeats(ctx); err != nil {
 		return nil, err
 	}
-	update := func() error { return e.cfg.Ledger.UpdateCrawl(ctx, &row) }
+	update := func() error {
+		err := e.cfg.Ledger.UpdateCrawl(ctx, &row)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.crawl.Epoch = row.Epoch
+		return err
+	}
 	if e.cfg.Fleet != nil { // before anybody can join it: workers go by the settings of the row
 		if err := e.patiently(ctx, "write the crawl's settings", update); err != nil {
 			return nil, err

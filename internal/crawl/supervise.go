@@ -1,7 +1,9 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -207,18 +209,28 @@ func (r *Run) finish(ctx context.Context, end stopRequest) (Summary, error) {
 	for _, ch := range e.sched.TakeChanged() {
 		b.Domains = append(b.Domains, domainRow(ch))
 	}
+	var gone error
 	err := e.patiently(ctx, "write the crawl's end", func() error {
 		if yielding() {
 			return nil
 		}
 		e.sched.Close(r.fc, now) // a robots.txt that leads elsewhere goes on while it is paused
-		if err := e.cfg.Ledger.Commit(ctx, b); err != nil {
+		err := e.cfg.Ledger.Commit(ctx, b)
+		if e.cfg.Fleet != nil && errors.Is(err, ledger.ErrTakenOver) { // it was away for so long that another one has the crawl
+			r.yielding.Store(true)
+			return nil
+		}
+		if errors.Is(err, ledger.ErrNoCrawl) { // it will not come back
+			gone = err
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		_, err := e.sched.Commit(ctx, &frontier.Batch{}, now)
+		_, err = e.sched.Commit(ctx, &frontier.Batch{}, now)
 		return err
 	})
-	if err != nil {
+	if err = cmp.Or(err, gone); err != nil {
 		return sum, fmt.Errorf("write the crawl's end: %w", err)
 	}
 	if yielding() {
@@ -304,6 +316,9 @@ func (e *Engine) writeQueue(ctx context.Context, r *Run, group, reason string) e
 			pg.Robots = ledger.RobotsDecision{}
 			pg.Outcome, pg.Error = outcome.Parked, "host parked: "+reason
 			b.Pages = append(b.Pages, *pg)
+		}
+		if e.cfg.Fleet != nil { // the part of one worker: if the crawl has ended meanwhile, it is late
+			b.Crawls = append(b.Crawls, r.rowWith(new(ledger.Counters), e.cfg.Now()))
 		}
 		if err := e.cfg.Ledger.Commit(ctx, &b); err != nil {
 			return err

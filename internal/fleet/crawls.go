@@ -9,6 +9,7 @@ import (
 
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/frontier"
+	"tiptoe/internal/ledger"
 )
 
 // Supervising makes this process leave a crawl that it has joined, and join it
@@ -177,11 +178,18 @@ func (m *Manager) readBoard(ctx context.Context) error {
 	m.mu.Unlock()
 	for s, c := range announce {
 		err := m.announce(ctx, s, c, now)
-		if errors.Is(err, frontier.ErrSuperseded) { // it was frozen, and somebody else has it or has ended it
-			if m.supervises(s.run) == s { // and has not just been ended here
-				s.run.Yield()
+		if errors.Is(err, frontier.ErrSuperseded) {
+			var lost bool
+			if lost, err = m.lost(ctx, s.run.ID); err == nil {
+				switch {
+				case m.supervises(s.run) != s: // it has just been ended here
+				case lost:
+					s.run.FrontierGone()
+				default: // it was frozen, and somebody else has it or has ended it
+					s.run.Yield()
+				}
+				continue
 			}
-			continue
 		}
 		if err != nil {
 			m.mu.Lock()
@@ -233,6 +241,22 @@ func (m *Manager) announce(ctx context.Context, s *supervision, c frontier.Annou
 		s.announced = now
 	}
 	return err
+}
+
+// lost reports that a crawl whose announcement is refused is nobody else's: the
+// store has forgotten it. Who ends a crawl elsewhere writes that down before it
+// drops it, so one that is to go on and that the frontier has not got is lost.
+func (m *Manager) lost(ctx context.Context, crawl int64) (bool, error) {
+	_, _, err := m.cfg.Board.Pending(ctx, frontier.CrawlID(crawl))
+	var gone *frontier.NotOpenError
+	if !errors.As(err, &gone) {
+		return false, err
+	}
+	row, err := m.cfg.Ledger.Crawl(ctx, crawl)
+	if errors.Is(err, ledger.ErrNoCrawl) {
+		return false, nil // it was deleted
+	}
+	return err == nil && !row.Status.Done(), err
 }
 
 // storesTime is the store's clock, as far as it is known here.

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -217,5 +218,27 @@ func Test_workers_leave_a_crawl_that_nobody_has_stood_by_for_long(t *testing.T) 
 		}
 		r.Stop("enough")
 		end()
+	})
+}
+
+func Test_a_crawl_that_the_store_has_forgotten_fails_at_once_and_is_not_taken_for_another_process_s(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a, b := f.start("a"), f.start("b")
+		r, end := a.crawl(f.spec(10, 2000))
+		time.Sleep(5 * time.Second)
+		if len(b.hosts()) == 0 {
+			f.Fatal("b does not work for it; this proves too little")
+		}
+		lost := time.Now()
+		if err := errors.Join(a.member.Withdraw(f.Context(), r.ID, "a"), a.member.DropCrawl(f.Context(), frontier.CrawlID(r.ID))); err != nil {
+			f.Fatal(err)
+		}
+		sum := end()
+		if sum.Status != ledger.Failed || sum.Reason != crawl.ErrFrontierGone.Error() {
+			f.Errorf("it ended as %s: %s", sum.Status, sum.Reason)
+		}
+		if took := time.Since(lost); took > 10*time.Second {
+			f.Errorf("it took %s to its end", took)
+		}
 	})
 }

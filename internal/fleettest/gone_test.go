@@ -19,7 +19,7 @@ func Test_a_job_whose_frontier_redis_has_lost_fails_and_says_so_and_the_next_one
 	if _, err := f.redis.Do("FLUSHALL"); err != nil {
 		t.Fatal(err)
 	}
-	j = f.ended(s, j.ID, time.Minute)
+	j = f.ended(s, j.ID, 15*time.Second) // before somebody would take it up
 	if j.Status != "failed" || j.Error == nil || !strings.Contains(*j.Error, "frontier is gone") {
 		t.Errorf("%s, %v", j.Status, j.Error)
 	}

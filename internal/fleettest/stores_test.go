@@ -1,6 +1,7 @@
 package fleettest
 
 import (
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -106,5 +107,24 @@ func Test_postgres_that_is_restarted_and_killed_during_a_crawl_loses_nothing(t *
 		time.Sleep(time.Second)
 		f.pg.Start(t)
 	}
+	f.whole(s, j.ID, pace)
+}
+
+func Test_postgres_that_fails_over_to_its_replica_during_a_crawl_loses_nothing_and_the_status_says_why(t *testing.T) {
+	t.Parallel()
+	const pace = 400 * time.Millisecond
+	f := newFleet(t, true, webfarm.Config{Seed: 13, Hosts: 20, Pages: 15, Links: 12, Latency: 5 * time.Millisecond})
+	replica := f.pg.Replica(t, true)
+	f.db = f.pg.Either(replica, f.db)
+	s := f.serve("--workers", "16")
+	f.work("--workers", "16")
+	j := f.order(s, fields{"delay_ms": pace.Milliseconds()})
+	f.served(80, time.Minute)
+	f.pg.Kill(t)
+	f.until(20*time.Second, "somebody says that it waits for the ledger", func() bool {
+		out, err := exec.Command(binary, "workers", "--redis-url", f.redis.URL()).CombinedOutput()
+		return err == nil && strings.Contains(string(out), "write the ledger")
+	})
+	replica.Promote(t)
 	f.whole(s, j.ID, pace)
 }

@@ -84,5 +84,5 @@ type Report struct {
 }
 
 // ErrSuperseded says that another process supervises a crawl, or that it is off
-// the board.
+// the board: ended elsewhere, or forgotten with the frontier (Pending tells).
 var ErrSuperseded = errors.New("the crawl is not this process's to supervise")

@@ -3,15 +3,25 @@
 // It holds the nouns of the durable record (crawls, pages, evidence, requests,
 // domains), the filters that choose among them, and the rules for text that
 // all storage rooms share. The rooms under it keep the record: sqlite on one
-// machine, later postgres; ledgertest is the contract that both pass.
+// machine, postgres for many; ledgertest is the contract that both pass.
 //
 // # Guarantees
 //
 // A page row and the evidence for it are written in one transaction, so
 // neither exists without the other. All writes are idempotent: a crash
 // between the ledger and the frontier repeats work and loses none. A later
-// attempt at a URL replaces the earlier one. What is not known is stored as
-// NULL and read back as the zero value, and shown as unknown, never as zero.
+// attempt at a URL replaces the earlier one; an answer that is stored is not
+// replaced by an older attempt. What is not known is stored as NULL and read
+// back as the zero value, and shown as unknown, never as zero.
+//
+// # Those who come late
+//
+// A worker of a fleet that was frozen or cut off may still have pages in hand
+// when another one has its hosts, or when the crawl is over. What it commits as
+// its part of a crawl that has ended, or was deleted, is left out, all but what it learned about
+// hosts: the record of a crawl does not change after its end. A process that
+// opens a crawl with UpdateCrawl gives it its next epoch, and the end that an
+// earlier one still wanted to write is ErrTakenOver.
 //
 // # Identity
 //
@@ -33,6 +43,7 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +76,10 @@ type Crawl struct {
 	Updated  time.Time
 	Counters Counters
 
+	// Epoch counts how often the crawl was opened again. The ledger gives it; an
+	// end that is written under an earlier one is refused.
+	Epoch int64
+
 	// Worker is set when a row is only one worker's part of a crawl: then its
 	// counters are that part's, and nothing else of it is stored. Reading a
 	// crawl adds the parts up.
@@ -91,11 +106,6 @@ func (c *Counters) Add(o *Counters) {
 	for i, n := range o.all() {
 		*c.all()[i] += *n
 	}
-}
-
-func (c *Counters) all() [11]*int64 {
-	return [...]*int64{&c.Processed, &c.Successful, &c.Failed, &c.Throttled, &c.Blocked, &c.Skipped,
-		&c.Timeouts, &c.Requests, &c.HTTP429, &c.Retries, &c.Bytes}
 }
 
 // Without takes off what o has counted, down to nothing.
@@ -268,4 +278,21 @@ type Batch struct {
 	Requests []Request
 	Domains  []Domain
 	Crawls   []Crawl // status and counters
+}
+
+// PartOf reports whether the batch is one worker's part of a crawl.
+func (b *Batch) PartOf(crawl int64) bool {
+	return slices.ContainsFunc(b.Crawls, func(c Crawl) bool { return c.ID == crawl && c.Worker != "" })
+}
+
+// Without is the batch without its rows of some crawls.
+func (b *Batch) Without(crawls []int64) *Batch {
+	out := func(id int64) bool { return slices.Contains(crawls, id) }
+	return &Batch{
+		Pages:    slices.DeleteFunc(slices.Clone(b.Pages), func(p Page) bool { return out(p.Crawl) }),
+		Evidence: slices.DeleteFunc(slices.Clone(b.Evidence), func(e Evidence) bool { return out(e.Crawl) }),
+		Requests: slices.DeleteFunc(slices.Clone(b.Requests), func(r Request) bool { return out(r.Crawl) }),
+		Domains:  b.Domains,
+		Crawls:   slices.DeleteFunc(slices.Clone(b.Crawls), func(c Crawl) bool { return out(c.ID) }),
+	}
 }

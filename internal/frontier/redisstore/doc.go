@@ -39,6 +39,7 @@
 //
 //	layout       what may never change
 //	grouping     which hosts the workers pace together; see Agree
+//	ledger       whose crawls these are; see Agree
 //	w, b, wn     workers, when they fall silent, their numbers
 //	crawls       the board: crawls that are on
 //	cap, spent   pages that a crawl may take, and has taken

@@ -67,7 +67,7 @@ type Store interface {
 // Run tests a store. open returns a new, empty one each time and sees to its
 // end with t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	for _, c := range slices.Concat(crawlCases, commitCases, pageCases, trailCases, replayCases, domainCases) {
+	for _, c := range slices.Concat(crawlCases, commitCases, pageCases, trailCases, replayCases, domainCases, lateCases) {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
 	}
 }

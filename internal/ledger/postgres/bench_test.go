@@ -13,38 +13,9 @@ import (
 	"time"
 
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/outcome"
+	"tiptoe/internal/ledger/ledgertest"
 	"tiptoe/internal/testenv"
-	"tiptoe/internal/weburl"
 )
-
-// benchBatch is what a crawl commits: pages of a few sites, 60 links each,
-// and the request for each page. It is the batch of SQLite's benchmark.
-func benchBatch(r *rand.Rand, crawl int64, first, n int) *ledger.Batch {
-	b := &ledger.Batch{}
-	now := time.Unix(1_750_000_000, 0).Add(time.Duration(first) * time.Millisecond)
-	for i := first; i < first+n; i++ {
-		host := fmt.Sprintf("www.shop-%d.example", i%7)
-		u := weburl.FromCanonical(fmt.Sprintf("https://%s/catalogue/section-%d/some-product-name-%d.html", host, i%40, i))
-		p := ledger.Page{Crawl: crawl, URL: u.String(), FP: u.Fingerprint(), Host: host, Kind: "page", Via: "link",
-			FoundOn: fmt.Sprintf("https://%s/catalogue/section-%d/", host, i%40), Depth: 3, Tries: 1,
-			Outcome: outcome.OK, Status: 200, ContentType: "text/html", Charset: "utf-8", Size: 20480, WireSize: 5321,
-			Timing:    ledger.Timing{TTFB: 81 * time.Millisecond, Transfer: 9 * time.Millisecond, Total: 91 * time.Millisecond, Reused: true},
-			FetchedAt: now, Title: fmt.Sprintf("Some product name %d | Shop", i), Description: "A description of about one line, as most pages carry in their head.",
-			Canonical: u.String(), Lang: "en", ContentHash: r.Uint64(), LinkCount: 60,
-			Robots: ledger.RobotsDecision{Decided: true, Allowed: true, Rule: "no rule matches", FetchedAt: now, Confidence: 1},
-		}
-		p.Links = make([]uint64, 60)
-		for k := range p.Links {
-			p.Links[k] = r.Uint64()
-		}
-		b.Pages = append(b.Pages, p)
-		b.Requests = append(b.Requests, ledger.Request{Crawl: crawl, Permit: uint64(i + 1), Group: host, URL: p.URL, FP: p.FP,
-			Kind: "page", Cause: "first", Started: now, Ended: now.Add(91 * time.Millisecond), Status: 200, Outcome: outcome.OK,
-			GapOwed: 300 * time.Millisecond, InFlight: 1, Cap: 2})
-	}
-	return b
-}
 
 // BenchmarkCommit reports the CPU time of this process and of the server's
 // processes, and wall time for each page, fsync included.
@@ -70,7 +41,7 @@ func benchCommit(b *testing.B, size, committers, crawls int) {
 		b.StopTimer()
 		batches := make(chan *ledger.Batch, ahead)
 		for k := 0; k < ahead && i < b.N; k, i = k+1, i+1 {
-			batches <- benchBatch(r, ids[i%crawls], i*size, size)
+			batches <- ledgertest.BenchBatch(r, ids[i%crawls], i*size, size)
 		}
 		close(batches)
 		own0, server0 := cpuTime(), serverTime(b, url)

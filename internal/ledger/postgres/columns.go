@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -24,49 +24,40 @@ type column struct {
 }
 
 // shape is a table's columns for writing.
-type shape struct {
-	names []string
-	types []string // as PostgreSQL calls them
-}
+type shape struct{ ledger.Table }
 
-// newShape reads "name type" lines.
-func newShape(lines string) shape {
-	var s shape
-	for line := range strings.Lines(strings.TrimSpace(lines)) {
-		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
-		s.names = append(s.names, name)
-		s.types = append(s.types, strings.TrimSpace(kind))
-	}
-	return s
-}
+// pageShape is a page's row between its place among those of its crawl in the
+// batch, from 1, and its links.
+var pageShape = shape{ledger.Table{
+	Names: slices.Concat([]string{"nth"}, ledger.PageTable.Names, []string{"link_targets"}),
+	Types: slices.Concat([]string{"bigint"}, ledger.PageTable.Types, []string{"bytea"}),
+}}
 
 // unnest is a FROM item that has the columns as t; its first array is the
 // parameter $first.
 func (s shape) unnest(first int) string {
 	var sb strings.Builder
-	for i, kind := range s.types {
+	for i, kind := range s.Types {
 		if i > 0 {
 			sb.WriteString(", ")
 		}
 		fmt.Fprintf(&sb, "$%d::%s[]", first+i, kind)
 	}
-	return "unnest(" + sb.String() + ") AS t (" + s.list() + ")"
+	return "unnest(" + sb.String() + ") AS t (" + s.List() + ")"
 }
-
-func (s shape) list() string { return strings.Join(s.names, ", ") }
 
 // upsert stores rows, replacing those with the same key: the first columns.
 // Rows must come in the order of their keys, each key once: then batches that
 // overlap wait for each other instead of dying in a deadlock.
 func (s shape) upsert(table string, keys int) string {
-	return "INSERT INTO " + table + " (" + s.list() + ") SELECT " + s.list() + " FROM " + s.unnest(1) +
-		" ON CONFLICT (" + strings.Join(s.names[:keys], ", ") + ") DO UPDATE SET " + s.excluded(keys)
+	return "INSERT INTO " + table + " (" + s.List() + ") SELECT " + s.List() + " FROM " + s.unnest(1) +
+		" ON CONFLICT (" + strings.Join(s.Names[:keys], ", ") + ") DO UPDATE SET " + s.excluded(keys)
 }
 
 // excluded assigns all columns from the skip-th on from the refused row.
 func (s shape) excluded(skip int) string {
 	var sb strings.Builder
-	for i, name := range s.names[skip:] {
+	for i, name := range s.Names[skip:] {
 		if i > 0 {
 			sb.WriteString(", ")
 		}
@@ -88,7 +79,7 @@ const arrayHeader = 20
 // reset makes r ready for a batch of rows of a shape and keeps its memory.
 func (r *rows) reset(s shape) {
 	if r.columns == nil {
-		r.columns = make([]column, len(s.names))
+		r.columns = make([]column, len(s.Names))
 	}
 	for i := range r.columns {
 		c := &r.columns[i]
@@ -120,31 +111,19 @@ func (r *rows) add(n int) *column {
 	return c
 }
 
-func (r *rows) null() { r.add(-1) }
+func (r *rows) Null() { r.add(-1) }
 
-func (r *rows) int(v int64) {
+func (r *rows) Int(v int64) {
 	c := r.add(8)
 	c.buf = binary.BigEndian.AppendUint64(c.buf, uint64(v))
 }
 
-// known is for numbers of which zero is a value: they are NULL only when
-// there was no answer to measure.
-func (r *rows) known(v int64, ok bool) {
-	if !ok {
-		r.null()
-		return
-	}
-	r.int(v)
-}
-
-func (r *rows) intOrNull(v int64) { r.known(v, v != 0) }
-
-func (r *rows) float(v float64) {
+func (r *rows) Float(v float64) {
 	c := r.add(8)
 	c.buf = binary.BigEndian.AppendUint64(c.buf, math.Float64bits(v))
 }
 
-func (r *rows) bool(v bool) {
+func (r *rows) Bool(v bool) {
 	c, b := r.add(1), byte(0)
 	if v {
 		b = 1
@@ -152,52 +131,28 @@ func (r *rows) bool(v bool) {
 	c.buf = append(c.buf, b)
 }
 
-// text bounds and cleans what strangers wrote.
-func (r *rows) text(v string) { r.whole(ledger.Text(v)) }
-
-// url is for texts that a cut would make wrong: URLs, hosts, JSON.
-func (r *rows) url(v string) { r.whole(ledger.Unbounded(v)) }
-
-// whole adds a clean text, NULL if it is empty.
-func (r *rows) whole(v string) {
-	if v == "" {
-		r.null()
-		return
-	}
+func (r *rows) String(v string) {
 	c := r.add(len(v))
 	c.buf = append(c.buf, v...)
 }
 
-// must adds a text to a column that is never NULL.
-func (r *rows) must(v string) {
-	v = ledger.Unbounded(v)
+func (r *rows) Blob(v []byte) {
 	c := r.add(len(v))
 	c.buf = append(c.buf, v...)
 }
 
-func (r *rows) ms(t time.Time) { r.known(t.UnixMilli(), !t.IsZero()) }
-func (r *rows) us(t time.Time) { r.known(t.UnixMicro(), !t.IsZero()) }
-
-func (r *rows) durUS(d time.Duration) { r.intOrNull(d.Microseconds()) }
-
-func (r *rows) fp(f weburl.Fingerprint) {
+func (r *rows) FP(f weburl.Fingerprint) {
 	c := r.add(16)
-	c.buf = appendFP(c.buf, f)
+	c.buf = ledger.AppendFP(c.buf, f)
 }
 
 func (r *rows) links(targets []uint64) {
 	if len(targets) == 0 {
-		r.null()
+		r.Null()
 		return
 	}
 	c := r.add(8 * len(targets))
 	c.buf = ledger.EncodeLinks(c.buf, targets)
-}
-
-// appendFP appends the stored form: both halves big-endian, so that the blob
-// in hex reads like the 128-bit number.
-func appendFP(b []byte, f weburl.Fingerprint) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, f.Hi), f.Lo)
 }
 
 // registerColumns teaches a connection to take a column for an array.

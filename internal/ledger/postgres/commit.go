@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,91 +15,9 @@ import (
 	"tiptoe/internal/weburl"
 )
 
-// idBits is the room for page numbers inside a page's id.
-const idBits = 40
-
-// firstID and endID enclose the ids of a crawl's pages: [firstID, endID).
-func firstID(crawl int64) int64 { return crawl << idBits }
-func endID(crawl int64) int64   { return (crawl + 1) << idBits }
-
-// The columns in the order of the methods that add them. In pageShape, nth is
-// the page's place among those of its crawl in the batch, from 1.
 var (
-	pageShape = newShape(`nth bigint
-		crawl_id bigint
-		fp bytea
-		url text
-		host text
-		kind text
-		via text
-		found_on text
-		depth bigint
-		tries bigint
-		outcome text
-		status bigint
-		error text
-		content_type text
-		charset text
-		size bigint
-		wire_size bigint
-		dns_us bigint
-		connect_us bigint
-		tls_us bigint
-		ttfb_us bigint
-		transfer_us bigint
-		total_us bigint
-		conn_reused boolean
-		fetched_ms bigint
-		redirect_to text
-		title text
-		description text
-		canonical text
-		lang text
-		hreflang text
-		noindex boolean
-		nofollow boolean
-		last_modified_ms bigint
-		content_hash bigint
-		link_count bigint
-		robots_allowed boolean
-		robots_rule text
-		robots_line bigint
-		crawl_delay_ms bigint
-		robots_fetched_ms bigint
-		robots_confidence double precision
-		robots_ignored boolean
-		link_targets bytea`)
-
-	requestShape = newShape(`crawl_id bigint
-		permit bigint
-		pace_group text
-		kind text
-		cause text
-		outcome text
-		status bigint
-		started_us bigint
-		ended_us bigint
-		gap_owed_us bigint
-		in_flight bigint
-		cap bigint
-		fp bytea
-		url text
-		error text
-		granted_us bigint
-		gap_why text
-		asked_until_us bigint
-		asked_after bigint
-		retry_at_us bigint
-		retry_why text`)
-
-	evidenceShape = newShape(`crawl_id bigint
-		fp bytea
-		type text
-		at_ms bigint
-		url text
-		content text
-		metadata text
-		confidence double precision`)
+	requestShape  = shape{ledger.RequestTable}
+	evidenceShape = shape{ledger.EvidenceTable}
 
 	putRequests = requestShape.upsert("requests", 2)
 	putEvidence = evidenceShape.upsert("evidence_log", 4)
@@ -115,10 +34,10 @@ var (
 			WHERE n.crawl_id = held.crawl_id
 			RETURNING n.crawl_id, n.last - need.pages AS before
 		)
-		INSERT INTO pages (id, ` + strings.Join(pageShape.names[1:], ", ") + `)
-		SELECT (t.crawl_id << 40) + counters.before + t.nth, t.` + strings.Join(pageShape.names[1:], ", t.") + `
+		INSERT INTO pages (id, ` + strings.Join(pageShape.Names[1:], ", ") + `)
+		SELECT (t.crawl_id << 40) + counters.before + t.nth, t.` + strings.Join(pageShape.Names[1:], ", t.") + `
 		FROM ` + pageShape.unnest(3) + ` JOIN counters USING (crawl_id) ORDER BY 1
-		ON CONFLICT (crawl_id, fp) DO UPDATE SET ` + pageShape.excluded(3)
+		ON CONFLICT (crawl_id, fp) DO UPDATE SET ` + pageShape.excluded(3) + " WHERE NOT " + ledger.PageKeeps("excluded.fetched_ms")
 )
 
 // encoder holds a batch in the form in which it travels. It is kept between
@@ -142,7 +61,8 @@ var encoders = sync.Pool{New: func() any { return &encoder{seen: map[pageKey]int
 // storage. While the database cannot be reached it waits and tries again until
 // ctx ends. After an error nothing of the batch is stored, unless the error
 // came from the commit itself and its answer was lost; committing the batch
-// again is right in either case.
+// again is right in either case. The batch is kept for a while: it must not
+// change afterwards.
 func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 	if err := l.commit(ctx, b); err != nil {
 		return fmt.Errorf("commit a batch to the ledger: %w", err)
@@ -151,6 +71,31 @@ func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 }
 
 func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
+	err := l.put(ctx, b)
+	if err == nil {
+		l.acknowledged(ctx, b)
+	}
+	return err
+}
+
+// put tries it without looking first, as nearly nobody is late.
+func (l *Ledger) put(ctx context.Context, b *ledger.Batch) error {
+	for {
+		err := l.putOnce(ctx, b)
+		late := new(lateError)
+		if !errors.As(err, &late) {
+			return err
+		}
+		b = b.Without(late.crawls)
+	}
+}
+
+// lateError says that crawls have ended, or are deleted, of which a worker commits its part.
+type lateError struct{ crawls []int64 }
+
+func (e *lateError) Error() string { return fmt.Sprintf("crawls that have ended: %d", e.crawls) }
+
+func (l *Ledger) putOnce(ctx context.Context, b *ledger.Batch) error {
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
 	e.encode(b)
@@ -162,17 +107,8 @@ func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
 		batch := &pgx.Batch{}
 		if len(e.mentioned) > 0 {
 			batch.Queue(shareCrawls, e.mentioned) // before the look: DeleteCrawl waits for those who found their crawl
-			batch.Queue("SELECT id FROM crawls WHERE id = ANY($1)", e.mentioned).Query(func(r pgx.Rows) error {
-				found, err := pgx.CollectRows(r, pgx.RowTo[int64])
-				if err != nil {
-					return err
-				}
-				for _, id := range e.mentioned {
-					if !slices.Contains(found, id) || id <= 0 {
-						return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
-					}
-				}
-				return nil
+			batch.Queue("SELECT id, status FROM crawls WHERE id = ANY($1)", e.mentioned).Query(func(r pgx.Rows) error {
+				return e.check(b, r)
 			})
 		}
 		e.requests.queue(batch, putRequests)
@@ -180,10 +116,35 @@ func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
 		e.domain.queue(batch, putDomains)
 		e.pages.queue(batch, putPages, e.crawls, e.counts)
 		for _, c := range crawls {
-			queueUpdate(batch, c)
+			queueUpdate(batch, c, c.Epoch, ledger.ErrTakenOver)
 		}
 		return tx.SendBatch(ctx, batch).Close()
 	})
+}
+
+// check demands that the crawls exist, and that those of which the batch is a
+// part have not ended. One that was deleted had ended.
+func (e *encoder) check(b *ledger.Batch, r pgx.Rows) error {
+	found := make(map[int64]ledger.Status, len(e.mentioned))
+	var id int64
+	var status ledger.Status
+	if _, err := pgx.ForEachRow(r, []any{&id, &status}, func() error { found[id] = status; return nil }); err != nil {
+		return err
+	}
+	late := &lateError{}
+	for _, id := range e.mentioned {
+		status, ok := found[id]
+		switch over := !ok || status.Done(); {
+		case over && b.PartOf(id):
+			late.crawls = append(late.crawls, id)
+		case !ok || id <= 0:
+			return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
+		}
+	}
+	if late.crawls != nil {
+		return late
+	}
+	return nil
 }
 
 func (e *encoder) encode(b *ledger.Batch) {
@@ -195,7 +156,12 @@ func (e *encoder) encode(b *ledger.Batch) {
 	for _, d := range lastOfEach(b.Domains, func(a, b *ledger.Domain) int {
 		return strings.Compare(ledger.Unbounded(a.Host), ledger.Unbounded(b.Host))
 	}) {
-		addDomain(&e.domain, d)
+		ledger.PutDomain(ledger.Writer{Row: &e.domain}, d)
+	}
+	for i := range b.Crawls {
+		if b.Crawls[i].Worker == "" {
+			e.mention(b.Crawls[i].ID)
+		}
 	}
 	slices.Sort(e.mentioned)
 	e.mentioned = slices.Compact(e.mentioned)
@@ -234,122 +200,37 @@ func (e *encoder) addPages(pages []ledger.Page) {
 			e.crawls, e.counts = append(e.crawls, p.Crawl), append(e.counts, 0)
 		}
 		e.counts[at]++
-		addPage(&e.pages, p, e.counts[at])
+		w := ledger.Writer{Row: &e.pages}
+		w.Int(e.counts[at])
+		ledger.PutPage(w, p)
+		e.pages.links(p.Links)
 	}
 	clear(e.order) // they are the caller's
-}
-
-func addPage(r *rows, p *ledger.Page, nth int64) {
-	answered := p.Status != 0
-	r.int(nth)
-	r.int(p.Crawl)
-	r.fp(p.FP)
-	r.must(p.URL)
-	r.must(p.Host)
-	r.text(p.Kind)
-	r.text(p.Via)
-	r.url(p.FoundOn)
-	r.int(int64(p.Depth))
-	r.int(int64(p.Tries))
-	r.must(p.Outcome.String())
-	r.intOrNull(int64(p.Status))
-	r.text(p.Error)
-	r.text(p.ContentType)
-	r.text(p.Charset)
-	r.known(p.Size, answered || p.Size != 0)
-	r.known(p.WireSize, answered || p.WireSize != 0)
-	r.durUS(p.Timing.DNS)
-	r.durUS(p.Timing.Connect)
-	r.durUS(p.Timing.TLS)
-	r.durUS(p.Timing.TTFB)
-	r.durUS(p.Timing.Transfer)
-	r.durUS(p.Timing.Total)
-	r.bool(p.Timing.Reused)
-	r.ms(p.FetchedAt)
-	r.url(p.RedirectTo)
-	r.text(p.Title)
-	r.text(p.Description)
-	r.url(p.Canonical)
-	r.text(p.Lang)
-	r.url(p.Hreflang)
-	r.bool(p.NoIndex)
-	r.bool(p.NoFollow)
-	r.ms(p.LastModified)
-	r.intOrNull(int64(p.ContentHash))
-	r.known(int64(p.LinkCount), answered || p.LinkCount != 0)
-	addRobots(r, &p.Robots)
-	r.links(p.Links)
-}
-
-func addRobots(r *rows, d *ledger.RobotsDecision) {
-	if !d.Decided {
-		for range 7 {
-			r.null()
-		}
-		return
-	}
-	r.bool(d.Allowed)
-	r.text(d.Rule)
-	r.intOrNull(int64(d.Line))
-	r.intOrNull(d.CrawlDelay.Milliseconds())
-	r.ms(d.FetchedAt)
-	r.float(d.Confidence)
-	r.bool(d.Ignored)
 }
 
 // addRequests leaves out the URL of a request whose page is in the same
 // batch, which is nearly all: the page's row has it.
 func (e *encoder) addRequests(all []ledger.Request) {
 	e.requests.reset(requestShape)
-	w := &e.requests
+	w := ledger.Writer{Row: &e.requests}
 	for _, r := range lastOfEach(all, func(a, b *ledger.Request) int {
 		return cmp.Or(cmp.Compare(a.Crawl, b.Crawl), cmp.Compare(int64(a.Permit), int64(b.Permit)))
 	}) {
 		e.mention(r.Crawl)
-		url := r.URL
-		if _, ok := e.seen[pageKey{r.Crawl, r.FP}]; ok {
-			url = ""
-		}
-		w.int(r.Crawl)
-		w.int(int64(r.Permit))
-		w.must(r.Group)
-		w.must(r.Kind)
-		w.text(r.Cause)
-		w.must(r.Outcome.String())
-		w.intOrNull(int64(r.Status))
-		w.us(r.Started)
-		w.us(r.Ended)
-		w.int(r.GapOwed.Microseconds())
-		w.int(int64(r.InFlight))
-		w.int(int64(r.Cap))
-		w.fp(r.FP)
-		w.url(url)
-		w.text(r.Error)
-		w.us(r.Granted)
-		w.text(r.GapWhy)
-		w.us(r.AskedUntil)
-		w.intOrNull(int64(r.AskedAfter))
-		w.us(r.RetryAt)
-		w.text(r.RetryWhy)
+		_, paged := e.seen[pageKey{r.Crawl, r.FP}]
+		ledger.PutRequest(w, r, paged)
 	}
 }
 
 func (e *encoder) addEvidence(all []ledger.Evidence) {
 	e.evidence.reset(evidenceShape)
-	w := &e.evidence
+	w := ledger.Writer{Row: &e.evidence}
 	for _, v := range lastOfEach(all, func(a, b *ledger.Evidence) int {
 		return cmp.Or(cmp.Compare(a.Crawl, b.Crawl), compareFP(a.FP, b.FP),
 			strings.Compare(ledger.Unbounded(a.Type), ledger.Unbounded(b.Type)), cmp.Compare(a.At.UnixMilli(), b.At.UnixMilli()))
 	}) {
 		e.mention(v.Crawl)
-		w.int(v.Crawl)
-		w.fp(v.FP)
-		w.must(v.Type)
-		w.int(v.At.UnixMilli())
-		w.must(v.URL)
-		w.url(v.Content)
-		w.url(v.Metadata)
-		w.float(v.Confidence)
+		ledger.PutEvidence(w, v)
 	}
 }
 

@@ -18,11 +18,12 @@ const queueLock = 0x736c6f74
 // The queue and those who compete for it. None of them reads a job that ended
 // before the time that is asked about.
 const (
-	selectWaiting   = "SELECT id, seq, tenant_id, priority FROM jobs WHERE status = 'queued' ORDER BY seq"
-	selectRunning   = "SELECT tenant_id, count(*) FROM jobs WHERE status = 'running' AND type NOT IN ('fetch', 'command') GROUP BY tenant_id"
-	selectServed    = "SELECT tenant_id, count(*) FROM jobs WHERE granted_ms >= $1 AND type NOT IN ('fetch', 'command') GROUP BY tenant_id"
-	selectAttending = "SELECT " + tenantColumns + " FROM tenants WHERE id IN (SELECT tenant_id FROM jobs WHERE status = 'queued')"
+	selectWaiting = "SELECT id, seq, tenant_id, priority FROM jobs WHERE status = 'queued' ORDER BY seq"
+	selectRunning = "SELECT tenant_id, count(*) FROM jobs WHERE status = 'running' AND type NOT IN ('fetch', 'command') GROUP BY tenant_id"
+	selectServed  = "SELECT tenant_id, count(*) FROM jobs WHERE granted_ms >= $1 AND type NOT IN ('fetch', 'command') GROUP BY tenant_id"
 )
+
+var selectAttending = "SELECT " + tenantColumns + " FROM tenants WHERE id IN (SELECT tenant_id FROM jobs WHERE status = 'queued')"
 
 // StartNext gives a slot away. An advisory lock keeps two of them apart, in
 // one process and in many. Neither choose nor fn may use the Ledger.
@@ -83,16 +84,16 @@ func (l *Ledger) Contest(ctx context.Context, servedSince time.Time) (ledger.Con
 func readContest(ctx context.Context, tx pgx.Tx, servedSince time.Time) (ledger.Contest, error) {
 	c := ledger.Contest{Running: map[string]int{}, Served: map[string]int{}, Tenants: map[string]ledger.Tenant{}}
 	var err error
-	c.Waiting, err = inside(ctx, tx, func(r *scanner) ledger.Waiting {
-		return ledger.Waiting{ID: r.text(), Seq: r.int(), Tenant: r.text(), Priority: int(r.int())}
+	c.Waiting, err = inside(ctx, tx, func(r ledger.Reader) ledger.Waiting {
+		return ledger.Waiting{ID: r.Text(), Seq: r.Int(), Tenant: r.Text(), Priority: int(r.Int())}
 	}, selectWaiting)
 	if err != nil {
 		return c, err
 	}
-	count := func(m map[string]int) func(*scanner) string {
-		return func(r *scanner) string {
-			tenant := r.text()
-			m[tenant] = int(r.int())
+	count := func(m map[string]int) func(ledger.Reader) string {
+		return func(r ledger.Reader) string {
+			tenant := r.Text()
+			m[tenant] = int(r.Int())
 			return tenant
 		}
 	}
@@ -102,7 +103,7 @@ func readContest(ctx context.Context, tx pgx.Tx, servedSince time.Time) (ledger.
 	if _, err := inside(ctx, tx, count(c.Served), selectServed, servedSince.UnixMilli()); err != nil {
 		return c, err
 	}
-	tenants, err := inside(ctx, tx, scanTenant, selectAttending)
+	tenants, err := inside(ctx, tx, ledger.ScanTenant, selectAttending)
 	for _, t := range tenants {
 		c.Tenants[t.ID] = t
 	}

@@ -2,8 +2,9 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -11,68 +12,48 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-// selectCrawls adds to each crawl what the workers of a fleet counted so far.
-const selectCrawls = `SELECT id, status, reason, seeds, spec, started_ms, ended_ms, crawls.updated_ms,
-	crawls.processed + coalesce(p.processed, 0), crawls.successful + coalesce(p.successful, 0), crawls.failed + coalesce(p.failed, 0),
-	crawls.throttled + coalesce(p.throttled, 0), crawls.blocked + coalesce(p.blocked, 0), crawls.skipped + coalesce(p.skipped, 0),
-	crawls.timeouts + coalesce(p.timeouts, 0), crawls.requests + coalesce(p.requests, 0), crawls.http_429 + coalesce(p.http_429, 0),
-	crawls.retries + coalesce(p.retries, 0), crawls.bytes + coalesce(p.bytes, 0)
-	FROM crawls LEFT JOIN LATERAL (SELECT sum(processed)::bigint AS processed, sum(successful)::bigint AS successful,
-		sum(failed)::bigint AS failed, sum(throttled)::bigint AS throttled, sum(blocked)::bigint AS blocked, sum(skipped)::bigint AS skipped,
-		sum(timeouts)::bigint AS timeouts, sum(requests)::bigint AS requests, sum(http_429)::bigint AS http_429,
-		sum(retries)::bigint AS retries, sum(bytes)::bigint AS bytes FROM crawl_parts WHERE crawl_id = crawls.id) p ON true `
+var (
+	crawlShape  = shape{ledger.CrawlTable}
+	updateCrawl = "UPDATE crawls SET (" + strings.Join(ledger.UpdatedColumns, ", ") + ") = ROW(" + params(3, len(ledger.UpdatedColumns)) +
+		") WHERE id = $1 AND (epoch <= $2 OR $3 = 'running')"
 
-var crawlShape = newShape(`id bigint
-	status text
-	reason text
-	seeds text
-	spec text
-	started_ms bigint
-	ended_ms bigint
-	updated_ms bigint
-	processed bigint
-	successful bigint
-	failed bigint
-	throttled bigint
-	blocked bigint
-	skipped bigint
-	timeouts bigint
-	requests bigint
-	http_429 bigint
-	retries bigint
-	bytes bigint`)
+	// What one worker of a fleet counted of a crawl. A crawl that is over has no
+	// parts: a worker that was late with its own is not counted twice.
+	partShape = shape{ledger.NewTable("crawl_id bigint\nworker text\nupdated_ms bigint\n" + strings.Join(ledger.CounterNames, " bigint\n") + " bigint")}
+	putPart   = "INSERT INTO crawl_parts (" + partShape.List() + ") SELECT " + partShape.List() + " FROM " + partShape.unnest(1) +
+		" WHERE EXISTS (SELECT FROM crawls WHERE id = t.crawl_id AND status IN ('running', 'queued'))" +
+		" ON CONFLICT (crawl_id, worker) DO UPDATE SET " + partShape.excluded(2)
+
+	// selectCrawls adds to each crawl what the workers of a fleet counted so far.
+	selectCrawls = "SELECT " + each("crawls.%s", crawlShape.Names[:len(crawlShape.Names)-len(ledger.CounterNames)]) + ", " +
+		each("crawls.%[1]s + coalesce(p.%[1]s, 0)", ledger.CounterNames) +
+		" FROM crawls LEFT JOIN LATERAL (SELECT " + each("sum(%[1]s)::bigint AS %[1]s", ledger.CounterNames) +
+		" FROM crawl_parts WHERE crawl_id = crawls.id) p ON true "
+)
+
+// each fills a pattern with each of the names.
+func each(pattern string, names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = fmt.Sprintf(pattern, name)
+	}
+	return strings.Join(list, ", ")
+}
 
 // CreateCrawl stores a new crawl, gives it its ID, and returns it. The ID is
 // asked for first, so that a repeated attempt stores the same row.
 func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, error) {
-	seeds := crawl.Seeds
-	if seeds == nil {
-		seeds = []string{}
-	}
-	text, err := json.Marshal(seeds)
-	if err != nil {
-		return 0, fmt.Errorf("create crawl: %w", err)
-	}
 	if l.readOnly {
 		return 0, fmt.Errorf("create crawl: %w", ErrReadOnly)
 	}
-	id, _, err := one(ctx, l, (*scanner).int, "SELECT nextval(pg_get_serial_sequence('crawls', 'id'))")
+	id, _, err := one(ctx, l, ledger.Reader.Int, "SELECT nextval(pg_get_serial_sequence('crawls', 'id'))")
 	if err != nil {
 		return 0, fmt.Errorf("create crawl: %w", err)
 	}
 	var r rows
 	r.reset(crawlShape)
-	r.int(id)
-	r.must(string(crawl.Status))
-	r.text(crawl.Reason)
-	r.must(string(text))
-	r.url(string(crawl.Spec))
-	r.ms(crawl.Started)
-	r.ms(crawl.Ended)
-	r.ms(crawl.Updated)
-	for _, n := range counters(&crawl.Counters) {
-		r.int(*n)
-	}
+	r.Int(id)
+	ledger.PutCrawl(ledger.Writer{Row: &r}, crawl)
 	err = l.write(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
 		r.queue(b, crawlShape.upsert("crawls", 1))
@@ -88,11 +69,18 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
 // settings and start stay as they were created. Settings that differ from the
-// last ones are remembered beside them, from Updated on.
+// last ones are remembered beside them, from Updated on. A crawl that is running
+// from now on is opened: it has its next epoch, also if the answer was lost.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 	return l.write(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
-		queueUpdate(b, crawl)
+		if crawl.Status == ledger.Running {
+			b.Queue("UPDATE crawls SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch", crawl.ID).Query(func(r pgx.Rows) error {
+				_, err := pgx.ForEachRow(r, []any{&crawl.Epoch}, func() error { return nil })
+				return err
+			})
+		}
+		queueUpdate(b, crawl, math.MaxInt64, ledger.ErrNoCrawl)
 		if len(crawl.Spec) > 0 && !crawl.Updated.IsZero() {
 			b.Queue(`INSERT INTO crawl_settings (crawl_id, since_ms, spec)
 				SELECT $1, $2, $3::text WHERE $3::text <> coalesce(
@@ -106,22 +94,16 @@ func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 }
 
 // queueUpdate adds the update of one crawl to a batch, which then fails with
-// ErrNoCrawl if there is no such crawl.
-func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl) {
+// an error if there is no such crawl that was opened by then: none is it.
+func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl, epoch int64, none error) {
 	if crawl.Worker != "" {
 		queuePart(b, crawl)
 		return
 	}
-	args := []any{crawl.ID, string(crawl.Status), nullText(ledger.Text(crawl.Reason)), nullMS(crawl.Ended), nullMS(crawl.Updated)}
-	for _, n := range counters(&crawl.Counters) {
-		args = append(args, *n)
-	}
-	b.Queue(`UPDATE crawls SET status = $2, reason = $3, ended_ms = $4, updated_ms = $5,
-		processed = $6, successful = $7, failed = $8, throttled = $9, blocked = $10, skipped = $11, timeouts = $12,
-		requests = $13, http_429 = $14, retries = $15, bytes = $16 WHERE id = $1`, args...).
+	b.Queue(updateCrawl, argsOf(ledger.PutUpdate, crawl, crawl.ID, epoch)...).
 		Exec(func(tag pgconn.CommandTag) error {
 			if tag.RowsAffected() == 0 {
-				return fmt.Errorf("update crawl %d: %w", crawl.ID, ledger.ErrNoCrawl)
+				return fmt.Errorf("update crawl %d: %w", crawl.ID, none)
 			}
 			return nil
 		})
@@ -130,33 +112,23 @@ func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl) {
 	}
 }
 
-// queuePart adds what one worker counted. A crawl that is over has no parts: a
-// worker that was late with its own is not counted twice.
+// queuePart adds what one worker counted.
 func queuePart(b *pgx.Batch, crawl *ledger.Crawl) {
-	args := []any{crawl.ID, ledger.Text(crawl.Worker), nullMS(crawl.Updated)}
-	for _, n := range counters(&crawl.Counters) {
-		args = append(args, *n)
-	}
-	b.Queue(`INSERT INTO crawl_parts SELECT $1, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint,
-			$10::bigint, $11::bigint, $12::bigint, $13::bigint, $14::bigint
-		WHERE EXISTS (SELECT FROM crawls WHERE id = $1 AND status IN ('running', 'queued'))
-		ON CONFLICT (crawl_id, worker) DO UPDATE SET updated_ms = excluded.updated_ms, processed = excluded.processed,
-			successful = excluded.successful, failed = excluded.failed, throttled = excluded.throttled, blocked = excluded.blocked,
-			skipped = excluded.skipped, timeouts = excluded.timeouts, requests = excluded.requests, http_429 = excluded.http_429,
-			retries = excluded.retries, bytes = excluded.bytes`, args...)
-}
-
-// counters in the order of their columns.
-func counters(n *ledger.Counters) []*int64 {
-	return []*int64{&n.Processed, &n.Successful, &n.Failed, &n.Throttled, &n.Blocked, &n.Skipped,
-		&n.Timeouts, &n.Requests, &n.HTTP429, &n.Retries, &n.Bytes}
+	var r rows
+	r.reset(partShape)
+	w := ledger.Writer{Row: &r}
+	w.Int(crawl.ID)
+	w.Must(ledger.Text(crawl.Worker))
+	w.MS(crawl.Updated)
+	ledger.PutCounters(w, &crawl.Counters)
+	r.queue(b, putPart)
 }
 
 // Settings returns what every crawl worked with and from when on, the oldest
 // first.
 func (l *Ledger) Settings(ctx context.Context) ([]ledger.Settings, error) {
-	all, err := list(ctx, l, func(r *scanner) ledger.Settings {
-		return ledger.Settings{Crawl: r.int(), Since: r.ms(), Spec: []byte(r.text())}
+	all, err := list(ctx, l, func(r ledger.Reader) ledger.Settings {
+		return ledger.Settings{Crawl: r.Int(), Since: r.MS(), Spec: []byte(r.Text())}
 	}, `SELECT id, coalesce(started_ms, 0) AS since, spec FROM crawls
 		UNION ALL SELECT crawl_id, since_ms, spec FROM crawl_settings ORDER BY 2, 1`)
 	if err != nil {
@@ -196,15 +168,10 @@ func (l *Ledger) Crawls(ctx context.Context) ([]ledger.Crawl, error) {
 
 func (l *Ledger) crawls(ctx context.Context, where string, args ...any) ([]ledger.Crawl, error) {
 	var broken error
-	all, err := list(ctx, l, func(r *scanner) ledger.Crawl {
-		c := ledger.Crawl{ID: r.int(), Status: ledger.Status(r.text()), Reason: r.text()}
-		if err := json.Unmarshal(r.next(), &c.Seeds); err != nil {
-			broken = fmt.Errorf("seeds of crawl %d: %w", c.ID, err)
-		}
-		c.Spec = r.blob()
-		c.Started, c.Ended, c.Updated = r.ms(), r.ms(), r.ms()
-		for _, n := range counters(&c.Counters) {
-			*n = r.int()
+	all, err := list(ctx, l, func(r ledger.Reader) ledger.Crawl {
+		c, err := ledger.ScanCrawl(r)
+		if err != nil {
+			broken = err
 		}
 		return c
 	}, selectCrawls+where, args...)
@@ -219,11 +186,11 @@ func (l *Ledger) crawls(ctx context.Context, where string, args ...any) ([]ledge
 
 // Totals adds up a crawl's requests and pages from the rows themselves.
 func (l *Ledger) Totals(ctx context.Context, crawl int64) (ledger.Totals, error) {
-	t, _, err := one(ctx, l, func(r *scanner) ledger.Totals {
-		return ledger.Totals{Requests: r.int(), HTTP429: r.int(), Retries: r.int(), Bytes: r.int()}
+	t, _, err := one(ctx, l, func(r ledger.Reader) ledger.Totals {
+		return ledger.Totals{Requests: r.Int(), HTTP429: r.Int(), Retries: r.Int(), Bytes: r.Int()}
 	}, `SELECT count(*), count(*) FILTER (WHERE status = 429), count(*) FILTER (WHERE cause = 'retry'),
 			(SELECT coalesce(sum(wire_size), 0)::bigint FROM pages WHERE id > $2 AND id < $3)
-		FROM requests WHERE crawl_id = $1`, crawl, firstID(crawl), endID(crawl))
+		FROM requests WHERE crawl_id = $1`, crawl, ledger.BeforePages(crawl), ledger.AfterPages(crawl))
 	if err != nil {
 		return t, fmt.Errorf("add up crawl %d: %w", crawl, err)
 	}

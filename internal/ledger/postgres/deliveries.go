@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,8 +12,11 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-const (
-	deliveryColumns = "tenant_id, job_id, event, url, body, created_ms, attempts, next_ms, done_ms, status, error"
+var (
+	deliveryColumns = strings.Join(ledger.DeliveryColumns, ", ")
+	attemptColumns  = ledger.DeliveryColumns[len(ledger.DeliveryColumns)-ledger.AttemptColumns:]
+	insertDelivery  = "INSERT INTO webhook_deliveries (" + deliveryColumns + ") VALUES (" + params(1, len(ledger.DeliveryColumns)) + ")"
+	updateDelivery  = "UPDATE webhook_deliveries SET (" + strings.Join(attemptColumns, ", ") + ") = ROW(" + params(2, len(attemptColumns)) + ") WHERE id = $1"
 	selectDelivery  = "SELECT id, " + deliveryColumns + " FROM webhook_deliveries "
 	dueDeliveries   = selectDelivery + "WHERE next_ms <= $1 ORDER BY next_ms, id LIMIT $2"
 )
@@ -56,8 +60,7 @@ func (l *Ledger) ClaimDelivery(ctx context.Context, d ledger.Delivery, until tim
 // then it is ledger.ErrNoJob.
 func (l *Ledger) UpdateDelivery(ctx context.Context, d ledger.Delivery) error {
 	err := l.once(ctx, func(tx pgx.Tx) error {
-		n, err := change(ctx, tx, "UPDATE webhook_deliveries SET (attempts, next_ms, done_ms, status, error) = ROW("+params(2, 5)+") WHERE id = $1",
-			append([]any{d.ID}, attemptArgs(&d)...)...)
+		n, err := change(ctx, tx, updateDelivery, argsOf(ledger.PutAttempt, &d, d.ID)...)
 		if err == nil && n == 0 {
 			err = ledger.ErrNoJob
 		}
@@ -70,10 +73,7 @@ func (l *Ledger) UpdateDelivery(ctx context.Context, d ledger.Delivery) error {
 }
 
 func (l *Ledger) deliveries(ctx context.Context, sql string, args ...any) ([]ledger.Delivery, error) {
-	all, err := list(ctx, l, func(r *scanner) ledger.Delivery {
-		return ledger.Delivery{ID: r.int(), Tenant: r.text(), Job: r.text(), Event: r.text(), URL: r.text(), Body: r.text(),
-			Created: r.ms(), Attempts: int(r.int()), Next: r.ms(), Done: r.ms(), Status: int(r.int()), Error: r.text()}
-	}, sql, clean(args)...)
+	all, err := list(ctx, l, ledger.ScanDelivery, sql, clean(args)...)
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
 	}
@@ -81,14 +81,5 @@ func (l *Ledger) deliveries(ctx context.Context, sql string, args ...any) ([]led
 }
 
 func queueDelivery(b *pgx.Batch, d *ledger.Delivery) {
-	args := append([]any{d.Tenant, d.Job, d.Event, d.URL, longText(d.Body), nullMS(d.Created)}, attemptArgs(d)...)
-	b.Queue("INSERT INTO webhook_deliveries ("+deliveryColumns+") VALUES ("+params(1, 11)+")", clean(args)...)
-}
-
-// attemptArgs sees to it that a message whose story is over is never due.
-func attemptArgs(d *ledger.Delivery) []any {
-	if !d.Done.IsZero() {
-		d.Next = time.Time{}
-	}
-	return []any{int64(d.Attempts), nullMS(d.Next), nullMS(d.Done), nullInt(int64(d.Status)), shortText(d.Error)}
+	b.Queue(insertDelivery, argsOf(ledger.PutDelivery, d)...)
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	insertEvent  = "INSERT INTO job_events (tenant_id, job_id, at_ms, type, data) VALUES ($1, $2, $3, $4, $5)"
-	selectEvents = "SELECT id, job_id, at_ms, type, data FROM job_events WHERE job_id = $1 AND id > $2 ORDER BY id LIMIT $3"
+	selectEvents = "SELECT " + ledger.EventColumns + " FROM job_events WHERE job_id = $1 AND id > $2 ORDER BY id LIMIT $3"
 )
 
 // queueChange stores what an update of a job writes beside the job, whose row
@@ -29,7 +29,14 @@ func queueChange(b *pgx.Batch, j *ledger.Job, change ledger.JobChange) {
 }
 
 func queueEvent(b *pgx.Batch, tenant, job string, e *ledger.JobEvent) {
-	b.Queue(insertEvent, clean([]any{tenant, job, nullMS(e.At), e.Type, longText(e.Data)})...)
+	var a args
+	w := ledger.Writer{Row: &a}
+	w.Must(tenant)
+	w.Must(job)
+	w.MS(e.At)
+	w.Must(e.Type)
+	w.URL(e.Data)
+	b.Queue(insertEvent, a...)
 }
 
 // AddEvents appends to the stories of jobs, in one transaction. An event of a
@@ -51,9 +58,9 @@ func (l *Ledger) AddEvents(ctx context.Context, events []ledger.JobEvent) error 
 	ids = slices.Compact(ids)
 	err := l.once(ctx, func(tx pgx.Tx) error {
 		tenants := map[string]string{}
-		_, err := inside(ctx, tx, func(r *scanner) string {
-			id := r.text()
-			tenants[id] = r.text()
+		_, err := inside(ctx, tx, func(r ledger.Reader) string {
+			id := r.Text()
+			tenants[id] = r.Text()
 			return id
 		}, "SELECT id, tenant_id FROM jobs WHERE id = ANY($1) ORDER BY id"+hold, ids)
 		if err != nil {
@@ -77,9 +84,7 @@ func (l *Ledger) AddEvents(ctx context.Context, events []ledger.JobEvent) error 
 // Events returns what happened to a job behind an event, oldest first. Who
 // goes on behind the last one misses none.
 func (l *Ledger) Events(ctx context.Context, job string, after int64, limit int) ([]ledger.JobEvent, error) {
-	all, err := list(ctx, l, func(r *scanner) ledger.JobEvent {
-		return ledger.JobEvent{ID: r.int(), Job: r.text(), At: r.ms(), Type: r.text(), Data: r.text()}
-	}, selectEvents, ledger.Unbounded(job), after, noLimit(limit))
+	all, err := list(ctx, l, ledger.ScanEvent, selectEvents, ledger.Unbounded(job), after, noLimit(limit))
 	if err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/ledger/ledgertest"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/testenv"
 	"tiptoe/internal/weburl"
@@ -175,7 +176,7 @@ func Test_a_server_that_stops_crashes_or_is_killed_loses_nothing_and_the_writer_
 					return
 				default:
 				}
-				if err := l.Commit(soon(t), benchBatch(r, crawl, i*size, size)); err != nil {
+				if err := l.Commit(soon(t), ledgertest.BenchBatch(r, crawl, i*size, size)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -219,7 +220,7 @@ func Test_a_commit_that_waits_for_the_server_ends_with_its_context_or_the_ledger
 	l := openLedger(t, s.Database(t))
 	crawl := create(t, l)
 	s.Stop(t)
-	b := benchBatch(rand.New(rand.NewPCG(1, 1)), crawl, 0, 5)
+	b := ledgertest.BenchBatch(rand.New(rand.NewPCG(1, 1)), crawl, 0, 5)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := l.Commit(ctx, b); !errors.Is(err, context.DeadlineExceeded) {
@@ -262,7 +263,7 @@ func Test_a_primary_that_became_a_standby_is_waited_for(t *testing.T) {
 	exec(t, c, alter+"on")
 	l.pool.Reset() // as a fail-over would: sessions begin anew
 	result := make(chan error)
-	go func() { result <- l.Commit(soon(t), benchBatch(rand.New(rand.NewPCG(1, 1)), crawl, 0, 5)) }()
+	go func() { result <- l.Commit(soon(t), ledgertest.BenchBatch(rand.New(rand.NewPCG(1, 1)), crawl, 0, 5)) }()
 	for why, _ := l.Trouble(); why == nil; why, _ = l.Trouble() {
 		time.Sleep(time.Millisecond)
 	}

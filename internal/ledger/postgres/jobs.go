@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,15 +12,7 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-// jobColumns in the order of fixed, changing and scanJob; the first
-// fixedColumns of them never change.
-var jobColumns = strings.Fields(`id tenant_id idempotency fingerprint month created_ms
-	type status error success priority seeds request limits webhook schedule_id crawl_id
-	reserved spent granted_ms ran_us ended_ms updated_ms`)
-
 const (
-	fixedColumns = 6
-
 	// The empty tenant is the operator. A foreign job is no other than a
 	// missing one.
 	byID          = "WHERE id = $1 AND ($2::text = '' OR tenant_id = $2)"
@@ -32,10 +23,10 @@ const (
 )
 
 var (
-	selectJob = "SELECT seq, " + strings.Join(jobColumns, ", ") + " FROM jobs "
-	insertJob = "INSERT INTO jobs (" + strings.Join(jobColumns, ", ") + ") VALUES (" + params(1, len(jobColumns)) + ") RETURNING seq"
-	updateJob = "UPDATE jobs SET (" + strings.Join(jobColumns[fixedColumns:], ", ") + ") = ROW(" +
-		params(2, len(jobColumns)-fixedColumns) + ") WHERE id = $1"
+	selectJob = "SELECT seq, " + strings.Join(ledger.JobColumns, ", ") + " FROM jobs "
+	insertJob = "INSERT INTO jobs (" + strings.Join(ledger.JobColumns, ", ") + ") VALUES (" + params(1, len(ledger.JobColumns)) + ") RETURNING seq"
+	updateJob = "UPDATE jobs SET (" + strings.Join(ledger.JobColumns[ledger.JobFixed:], ", ") + ") = ROW(" +
+		params(2, len(ledger.JobColumns)-ledger.JobFixed) + ") WHERE id = $1"
 )
 
 // CreateJob stores a new job, unless its tenant has one of the same
@@ -71,7 +62,7 @@ func (l *Ledger) CreateJob(ctx context.Context, j *ledger.Job, decide func(ledge
 		if err != nil {
 			return err
 		}
-		j.Seq, err = single(ctx, tx, nil, (*scanner).int, insertJob, append(fixed(j), changing(j)...)...)
+		j.Seq, err = single(ctx, tx, nil, ledger.Reader.Int, insertJob, argsOf(ledger.PutJobChanging, j, argsOf(ledger.PutJobFixed, j)...)...)
 		if code(err) == "23505" {
 			return fmt.Errorf("job %s: %w", j.ID, ledger.ErrExists)
 		}
@@ -117,7 +108,7 @@ func changeJob(ctx context.Context, tx pgx.Tx, j *ledger.Job, fn func(*ledger.Jo
 		return err
 	}
 	b := &pgx.Batch{}
-	b.Queue(updateJob, append([]any{j.ID}, changing(j)...)...)
+	b.Queue(updateJob, argsOf(ledger.PutJobChanging, j, j.ID)...)
 	queueUsage(b, j, reserved, used)
 	queueChange(b, j, change)
 	return tx.SendBatch(ctx, b).Close()
@@ -178,22 +169,22 @@ func jobQuery(f ledger.JobFilter, status ledger.Status) (sql string, args []any)
 	order := " ORDER BY seq DESC"
 	if f.Tenant == "" && status == "" && f.Schedule == "" {
 		order = " ORDER BY -seq" // see jobs_newest
-		q.and("-seq > ?", -noBound(f.Before))
+		q.And("-seq > ?", -noBound(f.Before))
 	} else {
-		q.and("seq < ?", noBound(f.Before))
+		q.And("seq < ?", noBound(f.Before))
 	}
 	for _, c := range []struct{ column, value string }{
 		{"tenant_id", f.Tenant}, {"status", string(status)}, {"type", f.Type}, {"schedule_id", f.Schedule},
 	} {
 		if c.value != "" {
-			q.and(c.column+" = ?", c.value)
+			q.And(c.column+" = ?", c.value)
 		}
 	}
 	if f.Type == "" {
-		q.and("type <> ?", ledger.TypeFetch)
+		q.And("type <> ?", ledger.TypeFetch)
 	}
 	if f.Match != "" {
-		q.and("(strpos(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_array_elements_text(seeds::json) AS seed WHERE strpos(seed, ?) > 0))", f.Match, f.Match)
+		q.And("(strpos(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_array_elements_text(seeds::json) AS seed WHERE strpos(seed, ?) > 0))", f.Match, f.Match)
 	}
 	sql = selectJob + q.where() + order
 	if f.Limit > 0 {
@@ -233,37 +224,13 @@ func oneJob(ctx context.Context, tx pgx.Tx, where string, args ...any) (ledger.J
 	return j.Job, err
 }
 
-func fixed(j *ledger.Job) []any {
-	return []any{j.ID, j.Tenant, longText(j.Idempotency), longText(j.Fingerprint), j.Month, nullMS(j.Created)}
-}
-
-func changing(j *ledger.Job) []any {
-	return clean([]any{j.Type, string(j.Status), shortText(j.Error), j.Success, int64(j.Priority), jsonList(j.Seeds),
-		longText(string(j.Request)), longText(string(j.Limits)), longText(j.Webhook), longText(j.Schedule), nullInt(j.Crawl),
-		j.Reserved, j.Spent, nullMS(j.Granted), j.Ran.Microseconds(), nullMS(j.Ended), nullMS(j.Updated)})
-}
-
 // storedJob is a job that may turn out to be damaged.
 type storedJob struct {
 	ledger.Job
 	err error
 }
 
-func scanJob(r *scanner) storedJob {
-	j := storedJob{Job: ledger.Job{Seq: r.int(), ID: r.text(), Tenant: r.text(), Idempotency: r.text(), Fingerprint: r.text(), Month: r.text(),
-		Created: r.ms(), Type: r.text(), Status: ledger.Status(r.text()), Error: r.text()}}
-	if r.isNull() {
-		r.i++
-	} else {
-		success := r.bool()
-		j.Success = &success
-	}
-	j.Priority = int(r.int())
-	if err := json.Unmarshal(r.next(), &j.Seeds); err != nil {
-		j.err = fmt.Errorf("seeds of job %s: %w", j.ID, err)
-	}
-	j.Request, j.Limits, j.Webhook, j.Schedule, j.Crawl = r.blob(), r.blob(), r.text(), r.text(), r.int()
-	j.Reserved, j.Spent, j.Granted, j.Ran = r.int(), r.int(), r.ms(), r.durUS()
-	j.Ended, j.Updated = r.ms(), r.ms()
+func scanJob(r ledger.Reader) (j storedJob) {
+	j.Job, j.err = ledger.ScanJob(r)
 	return j
 }

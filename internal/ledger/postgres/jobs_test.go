@@ -80,7 +80,7 @@ func Test_old_receipts_go_with_new_ones(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	left, _, err := one(t.Context(), l, (*scanner).int, "SELECT count(*) FROM receipts")
+	left, _, err := one(t.Context(), l, ledger.Reader.Int, "SELECT count(*) FROM receipts")
 	if err != nil || left != 2 {
 		t.Errorf("%d receipts, %v; want those of the two actions", left, err)
 	}

@@ -2,8 +2,8 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,19 +11,20 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-const keyColumns = "id, tenant_id, name, scopes, hash, created_ms, last_used_ms, revoked_ms"
+var (
+	keyColumns = strings.Join(ledger.KeyColumns, ", ")
+	insertKey  = "INSERT INTO api_keys (" + keyColumns + ") VALUES (" + params(1, len(ledger.KeyColumns)) + ")"
+)
 
 // CreateKey stores a new key. One without a tenant is the operator's own.
 func (l *Ledger) CreateKey(ctx context.Context, k ledger.Key) error {
 	err := l.once(ctx, func(tx pgx.Tx) error {
 		if k.Tenant != "" {
-			if _, err := single(ctx, tx, ledger.ErrNoTenant, scanTenant, selectTenant, k.Tenant); err != nil {
+			if _, err := single(ctx, tx, ledger.ErrNoTenant, ledger.ScanTenant, selectTenant, k.Tenant); err != nil {
 				return err
 			}
 		}
-		_, err := change(ctx, tx, "INSERT INTO api_keys ("+keyColumns+") VALUES ("+params(1, 8)+")",
-			k.ID, longText(k.Tenant), shortText(k.Name), jsonList(k.Scopes), append([]byte{}, k.Hash...),
-			nullMS(k.Created), nullMS(k.LastUsed), nullMS(k.Revoked))
+		_, err := change(ctx, tx, insertKey, argsOf(ledger.PutKey, &k)...)
 		return err
 	})
 	if err != nil {
@@ -98,13 +99,12 @@ func (l *Ledger) TouchKey(ctx context.Context, id string, at time.Time) error {
 	return nil
 }
 
-func scanKey(broken *error) func(*scanner) ledger.Key {
-	return func(r *scanner) ledger.Key {
-		k := ledger.Key{ID: r.text(), Tenant: r.text(), Name: r.text()}
-		if err := json.Unmarshal(r.next(), &k.Scopes); err != nil {
-			*broken = fmt.Errorf("scopes of key %s: %w", k.ID, err)
+func scanKey(broken *error) func(ledger.Reader) ledger.Key {
+	return func(r ledger.Reader) ledger.Key {
+		k, err := ledger.ScanKey(r)
+		if err != nil {
+			*broken = err
 		}
-		k.Hash, k.Created, k.LastUsed, k.Revoked = r.blob(), r.ms(), r.ms(), r.ms()
 		return k
 	}
 }

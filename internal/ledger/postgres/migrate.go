@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+
+	"tiptoe/internal/ledger"
 )
 
 //go:embed migrations/*.sql
@@ -90,9 +92,18 @@ func (l *Ledger) versions(ctx context.Context) (have, newest int64, err error) {
 	if newest, err = goose.NumericComponent(files[len(files)-1].Name()); err != nil {
 		return 0, 0, err
 	}
-	known, _, err := one(ctx, l, (*scanner).bool, "SELECT to_regclass($1) IS NOT NULL", versionTable)
+	known, _, err := one(ctx, l, ledger.Reader.Bool, "SELECT to_regclass($1) IS NOT NULL", versionTable)
 	if err == nil && known {
-		have, _, err = one(ctx, l, (*scanner).int, "SELECT coalesce(max(version_id), 0) FROM "+versionTable+" WHERE is_applied")
+		have, _, err = one(ctx, l, ledger.Reader.Int, "SELECT coalesce(max(version_id), 0) FROM "+versionTable+" WHERE is_applied")
 	}
 	return have, newest, err
+}
+
+// Identity tells this ledger from every other one. It is made with the schema.
+func (l *Ledger) Identity(ctx context.Context) (string, error) {
+	id, _, err := one(ctx, l, ledger.Reader.Text, "SELECT id FROM ledger_identity")
+	if err != nil {
+		return "", fmt.Errorf("read the ledger's identity: %w", err)
+	}
+	return id, nil
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/weburl"
 )
 
 // The job side of the ledger is not idempotent: an order, an event, a page
@@ -81,7 +81,7 @@ func (l *Ledger) snapshot(ctx context.Context, fn func(context.Context, pgx.Tx) 
 }
 
 // inside is list in a transaction.
-func inside[T any](ctx context.Context, tx pgx.Tx, scan func(*scanner) T, sql string, args ...any) ([]T, error) {
+func inside[T any](ctx context.Context, tx pgx.Tx, scan func(ledger.Reader) T, sql string, args ...any) ([]T, error) {
 	rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryResultFormats{pgx.BinaryFormatCode}}, clean(args)...)...)
 	if err != nil {
 		return nil, err
@@ -89,13 +89,13 @@ func inside[T any](ctx context.Context, tx pgx.Tx, scan func(*scanner) T, sql st
 	defer rows.Close()
 	var all []T
 	for rows.Next() {
-		all = append(all, scan(&scanner{raw: rows.RawValues()}))
+		all = append(all, scan(reader(rows.RawValues())))
 	}
 	return all, rows.Err()
 }
 
 // single is inside for one row, or the error that says there is none.
-func single[T any](ctx context.Context, tx pgx.Tx, none error, scan func(*scanner) T, sql string, args ...any) (v T, err error) {
+func single[T any](ctx context.Context, tx pgx.Tx, none error, scan func(ledger.Reader) T, sql string, args ...any) (v T, err error) {
 	all, err := inside(ctx, tx, scan, sql, args...)
 	if err != nil || len(all) == 0 {
 		return v, errors.Join(err, none)
@@ -132,30 +132,22 @@ func params(first, n int) string {
 	return strings.Join(list, ", ")
 }
 
-// nullInt, shortText and longText are single arguments that may be NULL.
-func nullInt(v int64) *int64 {
-	if v == 0 {
-		return nil
-	}
-	return &v
-}
+// args are the arguments of a statement for one row.
+type args []any
 
-func shortText(s string) *string { return nullText(ledger.Text(s)) }
-func longText(s string) *string  { return nullText(ledger.Unbounded(s)) }
+func (a *args) Null()                   { *a = append(*a, nil) }
+func (a *args) Int(v int64)             { *a = append(*a, v) }
+func (a *args) Float(v float64)         { *a = append(*a, v) }
+func (a *args) Bool(v bool)             { *a = append(*a, v) }
+func (a *args) String(v string)         { *a = append(*a, v) }
+func (a *args) Blob(v []byte)           { *a = append(*a, append([]byte{}, v...)) } // never NULL
+func (a *args) FP(f weburl.Fingerprint) { *a = append(*a, ledger.AppendFP(nil, f)) }
 
-// jsonList writes texts as a JSON array, which is never NULL.
-func jsonList(all []string) string {
-	clean := make([]string, len(all))
-	for i, v := range all {
-		clean[i] = ledger.Unbounded(v)
-	}
-	var sb strings.Builder
-	enc := json.NewEncoder(&sb)
-	enc.SetEscapeHTML(false) // people read it
-	if err := enc.Encode(clean); err != nil {
-		panic(err) // texts always encode
-	}
-	return strings.TrimSpace(sb.String())
+// argsOf are first and then what put writes of v.
+func argsOf[T any](put func(ledger.Writer, T), v T, first ...any) []any {
+	a := args(first)
+	put(ledger.Writer{Row: &a}, v)
+	return a
 }
 
 // noBound turns a cursor that was not given into one behind every row, and
@@ -167,4 +159,10 @@ func noBound(before int64) int64 {
 	return before
 }
 
-func noLimit(n int) *int64 { return nullInt(int64(max(n, 0))) }
+func noLimit(n int) *int64 {
+	if n <= 0 {
+		return nil
+	}
+	limit := int64(n)
+	return &limit
+}

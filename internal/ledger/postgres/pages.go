@@ -2,11 +2,9 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/outcome"
@@ -15,7 +13,7 @@ import (
 
 // pageColumns in the order of scanPage; link_targets is asked for only when
 // it is wanted.
-var pageColumns = "pages.id, " + strings.Join(pageShape.names[1:len(pageShape.names)-1], ", ")
+var pageColumns = "pages.id, " + ledger.PageTable.List()
 
 func selectPage(links bool) string {
 	if links {
@@ -31,31 +29,16 @@ func (l *Ledger) Page(ctx context.Context, crawl int64, url string) (ledger.Page
 
 // PageByFP is Page for somebody who has only the fingerprint.
 func (l *Ledger) PageByFP(ctx context.Context, crawl int64, fp weburl.Fingerprint) (ledger.Page, bool, error) {
-	p, found, err := one(ctx, l, scanPage, selectPage(true)+" WHERE crawl_id = $1 AND fp = $2", crawl, appendFP(nil, fp))
+	p, found, err := one(ctx, l, scanPage, selectPage(true)+" WHERE crawl_id = $1 AND fp = $2", crawl, ledger.AppendFP(nil, fp))
 	if err != nil {
 		return p, false, fmt.Errorf("read page: %w", err)
 	}
 	return p, found, nil
 }
 
-func scanPage(r *scanner) ledger.Page {
-	p := ledger.Page{ID: r.int(), Crawl: r.int(), FP: r.fp(), URL: r.text(), Host: r.text(),
-		Kind: r.text(), Via: r.text(), FoundOn: r.text(), Depth: int(r.int()), Tries: int(r.int()),
-		Outcome: r.outcome(), Status: int(r.int()), Error: r.text(),
-		ContentType: r.text(), Charset: r.text(), Size: r.int(), WireSize: r.int(),
-		Timing: ledger.Timing{DNS: r.durUS(), Connect: r.durUS(), TLS: r.durUS(), TTFB: r.durUS(),
-			Transfer: r.durUS(), Total: r.durUS(), Reused: r.bool()},
-		FetchedAt: r.ms(), RedirectTo: r.text(), Title: r.text(), Description: r.text(),
-		Canonical: r.text(), Lang: r.text(), Hreflang: r.text(), NoIndex: r.bool(), NoFollow: r.bool(),
-		LastModified: r.ms(), ContentHash: uint64(r.int()), LinkCount: int(r.int()),
-	}
-	if decided := !r.isNull(); decided {
-		p.Robots = ledger.RobotsDecision{Decided: true, Allowed: r.bool(), Rule: r.text(), Line: int(r.int()),
-			CrawlDelay: r.durMS(), FetchedAt: r.ms(), Confidence: r.float(), Ignored: r.bool()}
-	} else {
-		r.i += 7
-	}
-	p.Links = ledger.DecodeLinks(nil, r.next())
+func scanPage(r ledger.Reader) ledger.Page {
+	p := ledger.ScanPage(r)
+	p.Links = ledger.DecodeLinks(nil, r.Blob())
 	return p
 }
 
@@ -78,7 +61,8 @@ func (l *Ledger) Pages(ctx context.Context, crawl int64, f ledger.PageFilter) it
 
 func (l *Ledger) pagesByID(ctx context.Context, crawl int64, f ledger.PageFilter, yield func(ledger.Page, error) bool) error {
 	return chunks(f.Limit, yield, func(n int) ([]ledger.Page, error) {
-		q := pageQuery(crawl, f)
+		var q query
+		f.Choose(crawl, &q)
 		chunk, err := list(ctx, l, scanPage, fmt.Sprintf("%s %s ORDER BY id LIMIT %d", selectPage(f.Links), q.where(), n), q.args...)
 		if len(chunk) > 0 {
 			f.After = chunk[len(chunk)-1].ID
@@ -90,22 +74,13 @@ func (l *Ledger) pagesByID(ctx context.Context, crawl int64, f ledger.PageFilter
 // pagesSorted sorts ids first and reads the pages after, in chunks, so that
 // no connection is held while the caller works.
 func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilter, yield func(ledger.Page, error) bool) error {
-	order, ok := pageOrders[f.Sort]
-	if !ok {
-		return fmt.Errorf("unknown order %q", f.Sort)
+	order, err := f.Order()
+	if err != nil {
+		return err
 	}
-	if f.After != 0 {
-		return errors.New("a cursor works only in the order in which pages were found")
-	}
-	if f.Desc {
-		order += " DESC"
-	}
-	q := pageQuery(crawl, f)
-	text := "SELECT id FROM pages " + q.where() + " ORDER BY " + order + ", id"
-	if f.Limit > 0 {
-		text += fmt.Sprintf(" LIMIT %d", f.Limit)
-	}
-	ids, err := list(ctx, l, (*scanner).int, text, q.args...)
+	var q query
+	f.Choose(crawl, &q)
+	ids, err := list(ctx, l, ledger.Reader.Int, "SELECT id FROM pages "+q.where()+" "+order, q.args...)
 	if err != nil {
 		return err
 	}
@@ -124,54 +99,6 @@ func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilt
 	return nil
 }
 
-var pageOrders = map[ledger.Sort]string{
-	ledger.ByFound:  "id",
-	ledger.ByURL:    "url",
-	ledger.ByHost:   "host",
-	ledger.ByStatus: "coalesce(status, 0)",
-	ledger.BySize:   "coalesce(size, 0)",
-	ledger.ByTime:   "coalesce(total_us, 0)",
-	ledger.ByDepth:  "depth",
-	ledger.ByLinks:  "coalesce(link_count, 0)",
-}
-
-func pageQuery(crawl int64, f ledger.PageFilter) query {
-	var q query
-	q.and("id > ?", max(firstID(crawl), f.After))
-	q.and("id < ?", endID(crawl))
-	if len(f.Outcomes) > 0 {
-		names := make([]string, len(f.Outcomes))
-		for i, o := range f.Outcomes {
-			names[i] = o.String()
-		}
-		q.and("outcome = ANY(?)", names)
-	}
-	if f.Status != nil {
-		q.and("coalesce(status, 0) BETWEEN ? AND ?", int64(f.Status.Min), int64(f.Status.Max))
-	}
-	if f.Depth != nil {
-		q.and("depth BETWEEN ? AND ?", int64(f.Depth.Min), int64(f.Depth.Max))
-	}
-	if strings.Contains(f.Host, "*") {
-		q.match("host", f.Host)
-	} else if f.Host != "" {
-		q.and("host = ?", f.Host)
-	}
-	if f.Kind != "" {
-		q.and("kind = ?", f.Kind)
-	}
-	if f.ContentType != "" {
-		q.and("starts_with(lower(content_type), ?)", f.ContentType)
-	}
-	if f.MinTotal > 0 {
-		q.and("total_us >= ?", f.MinTotal.Microseconds())
-	}
-	if f.Match != "" {
-		q.match("url", f.Match)
-	}
-	return q
-}
-
 // PageCounts counts a crawl's pages by outcome; sitemaps and outside indexes
 // are no pages.
 func (l *Ledger) PageCounts(ctx context.Context, crawl int64) (map[outcome.Outcome]int64, error) {
@@ -179,9 +106,9 @@ func (l *Ledger) PageCounts(ctx context.Context, crawl int64) (map[outcome.Outco
 		outcome outcome.Outcome
 		pages   int64
 	}
-	all, err := list(ctx, l, func(r *scanner) count { return count{r.outcome(), r.int()} },
+	all, err := list(ctx, l, func(r ledger.Reader) count { return count{r.Outcome(), r.Int()} },
 		"SELECT outcome, count(*) FROM pages WHERE id > $1 AND id < $2 AND coalesce(kind, 'page') = 'page' GROUP BY outcome",
-		firstID(crawl), endID(crawl))
+		ledger.BeforePages(crawl), ledger.AfterPages(crawl))
 	if err != nil {
 		return nil, fmt.Errorf("count pages of crawl %d: %w", crawl, err)
 	}

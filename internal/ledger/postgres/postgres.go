@@ -24,8 +24,8 @@
 // and whose answer was lost finds its own rows. An attempt lasts a minute at
 // most: a server that falls silent is asked anew. Reads are tried for about
 // three seconds. What a server refuses for good (a missing right, a full disk) is
-// returned at once. A URL with several hosts and
-// target_session_attrs=read-write finds the new primary after a fail-over.
+// returned at once. A URL with several hosts finds the one that takes writes, also
+// after a fail-over.
 //
 // # Many writers
 //
@@ -57,7 +57,7 @@
 //
 // The batch whose Commit had not returned, whole, and nothing else. With
 // asynchronous replication a fail-over also loses what the old primary had not
-// sent.
+// sent; a Ledger that is still there writes its last batches again (kept.go).
 //
 // # What it costs
 //
@@ -73,6 +73,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,6 +107,7 @@ type Ledger struct {
 	end      context.CancelFunc // of life
 	closed   sync.Once
 	trouble  atomic.Pointer[trouble]
+	kept     kept
 }
 
 // ErrReadOnly is returned by every write on a ledger from OpenReadOnly.
@@ -145,12 +147,17 @@ func open(ctx context.Context, url string, readOnly bool) (*Ledger, error) {
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "tiptoe"
 	}
-	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error { return prepare(ctx, c, readOnly) }
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	if several(config.ConnConfig) && !readOnly && !strings.Contains(url, "target_session_attrs") {
+		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	l := &Ledger{readOnly: readOnly, patience: attemptTimeout, reading: make(chan struct{}, config.MaxConns-1)}
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		l.kept.unsure.Store(true)
+		return prepare(ctx, c, readOnly)
+	}
+	if l.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	l := &Ledger{pool: pool, readOnly: readOnly, patience: attemptTimeout, reading: make(chan struct{}, config.MaxConns-1)}
 	l.life, l.end = context.WithCancel(context.Background())
 
 	patience, cancel := context.WithTimeout(ctx, openPatience)
@@ -167,6 +174,12 @@ func open(ctx context.Context, url string, readOnly bool) (*Ledger, error) {
 		return nil, fmt.Errorf("open ledger in database %q on %s: %w", config.ConnConfig.Database, config.ConnConfig.Host, err)
 	}
 	return l, nil
+}
+
+// several reports whether a URL names more than one server: then the one that
+// takes writes is looked for.
+func several(c *pgx.ConnConfig) bool {
+	return slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != c.Host || f.Port != c.Port })
 }
 
 // cause is the one reason in the many lines that the driver has for a

@@ -3,7 +3,6 @@ package postgres
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"tiptoe/internal/ledger"
 )
@@ -14,8 +13,8 @@ type query struct {
 	args  []any
 }
 
-// and adds a condition with a ? for each argument.
-func (q *query) and(cond string, args ...any) {
+// And adds a condition with a ? for each argument.
+func (q *query) And(cond string, args ...any) {
 	for _, a := range args {
 		if s, ok := a.(string); ok {
 			a = ledger.Unbounded(s)
@@ -26,15 +25,15 @@ func (q *query) and(cond string, args ...any) {
 	q.conds = append(q.conds, cond)
 }
 
-// match adds the condition that a column contains a text or, if the text has
+// Match adds the condition that a column contains a text or, if the text has
 // a *, is like it as a whole. Nothing but the * is special: a URL may well
 // contain % and _.
-func (q *query) match(column, pattern string) {
+func (q *query) Match(column, pattern string) {
 	if !strings.Contains(pattern, "*") {
-		q.and("strpos("+column+", ?) > 0", pattern)
+		q.And("strpos("+column+", ?) > 0", pattern)
 		return
 	}
-	q.and(column+" LIKE ?", strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%").Replace(pattern))
+	q.And(column+" LIKE ?", strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%").Replace(pattern))
 }
 
 func (q *query) where() string { return "WHERE " + strings.Join(q.conds, " AND ") }
@@ -63,20 +62,4 @@ func chunks[T any](limit int, yield func(T, error) bool, next func(n int) ([]T, 
 			return nil
 		}
 	}
-}
-
-// nullText and nullMS are single arguments that may be NULL.
-func nullText(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func nullMS(t time.Time) *int64 {
-	if t.IsZero() {
-		return nil
-	}
-	ms := t.UnixMilli()
-	return &ms
 }

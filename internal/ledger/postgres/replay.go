@@ -13,7 +13,7 @@ import (
 // replay joins a throttled request with its evidence, which is found by the
 // time at which the answer ended: both carry it, one to the microsecond, one to
 // the millisecond.
-const replay = `SELECT ` + requestColumns + `,
+var replay = `SELECT ` + requestColumns + `,
 		CASE WHEN r.outcome = 'throttled' THEN (
 			SELECT e.content FROM evidence_log AS e
 			WHERE e.crawl_id = r.crawl_id AND e.fp = r.fp AND e.type = 'throttled' AND e.at_ms = r.ended_us / 1000) END
@@ -37,9 +37,9 @@ var errStopped = errors.New("the loop was left")
 func (l *Ledger) Replay(ctx context.Context, crawl int64) iter.Seq2[ledger.Replayed, error] {
 	return func(yield func(ledger.Replayed, error) bool) {
 		err := l.reader(ctx, func(ctx context.Context) error {
-			return l.each(ctx, replay, []any{crawl}, func(r *scanner) error {
-				v := ledger.Replayed{Request: scanRequest(r)}
-				v.RetryAfter = retryAfter(r.next())
+			return l.each(ctx, replay, []any{crawl}, func(r ledger.Reader) error {
+				v := ledger.Replayed{Request: ledger.ScanRequest(r)}
+				v.RetryAfter = retryAfter(r.Blob())
 				if !yield(v, nil) {
 					return errStopped
 				}
@@ -70,14 +70,10 @@ func (l *Ledger) Judgements(ctx context.Context) iter.Seq2[ledger.Judged, error]
 	return func(yield func(ledger.Judged, error) bool) {
 		var after int64
 		err := chunks(0, yield, func(n int) ([]ledger.Judged, error) {
-			return list(ctx, l, func(r *scanner) ledger.Judged {
-				after = r.int()
-				j := ledger.Judged{Crawl: r.int(), FP: r.fp(), Host: r.text(), Outcome: r.outcome()}
-				j.Robots.Decided = !r.isNull()
-				j.Robots.Allowed, j.Robots.CrawlDelay, j.Robots.FetchedAt, j.Robots.Ignored = r.bool(), r.durMS(), r.ms(), r.bool()
-				return j
-			}, `SELECT id, crawl_id, fp, host, outcome, robots_allowed, crawl_delay_ms, robots_fetched_ms, robots_ignored
-				FROM pages WHERE id > $1 ORDER BY id LIMIT $2`, after, n)
+			return list(ctx, l, func(r ledger.Reader) ledger.Judged {
+				after = r.Int()
+				return ledger.ScanJudged(r)
+			}, "SELECT id, "+ledger.JudgedColumns+" FROM pages WHERE id > $1 ORDER BY id LIMIT $2", after, n)
 		})
 		if err != nil {
 			yield(ledger.Judged{}, fmt.Errorf("read what was decided about pages: %w", err))

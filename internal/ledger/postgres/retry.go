@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"tiptoe/internal/ledger"
 )
 
 const (
@@ -70,12 +72,12 @@ func (l *Ledger) write(ctx context.Context, fn func(pgx.Tx) error) error {
 
 // list returns what scan makes of each row of a query. It is tried a few
 // times. What it reads is one snapshot.
-func list[T any](ctx context.Context, l *Ledger, scan func(*scanner) T, sql string, args ...any) ([]T, error) {
+func list[T any](ctx context.Context, l *Ledger, scan func(ledger.Reader) T, sql string, args ...any) ([]T, error) {
 	var all []T
 	err := l.reader(ctx, func(ctx context.Context) error {
 		return l.retry(ctx, readTries, func(ctx context.Context) error {
 			all = nil
-			return l.each(ctx, sql, args, func(r *scanner) error {
+			return l.each(ctx, sql, args, func(r ledger.Reader) error {
 				all = append(all, scan(r))
 				return nil
 			})
@@ -85,7 +87,7 @@ func list[T any](ctx context.Context, l *Ledger, scan func(*scanner) T, sql stri
 }
 
 // one is list for a query that has one row at most.
-func one[T any](ctx context.Context, l *Ledger, scan func(*scanner) T, sql string, args ...any) (v T, found bool, err error) {
+func one[T any](ctx context.Context, l *Ledger, scan func(ledger.Reader) T, sql string, args ...any) (v T, found bool, err error) {
 	all, err := list(ctx, l, scan, sql, args...)
 	if err != nil || len(all) == 0 {
 		return v, false, err
@@ -112,14 +114,14 @@ func (l *Ledger) reader(ctx context.Context, fn func(context.Context) error) err
 }
 
 // each runs a query once.
-func (l *Ledger) each(ctx context.Context, sql string, args []any, row func(*scanner) error) error {
+func (l *Ledger) each(ctx context.Context, sql string, args []any, row func(ledger.Reader) error) error {
 	rows, err := l.pool.Query(ctx, sql, append([]any{pgx.QueryResultFormats{pgx.BinaryFormatCode}}, args...)...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := row(&scanner{raw: rows.RawValues()}); err != nil {
+		if err := row(reader(rows.RawValues())); err != nil {
 			return err
 		}
 	}

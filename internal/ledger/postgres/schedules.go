@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,9 +12,12 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-const (
-	scheduleColumns = "id, tenant_id, created_ms, name, rule, request, enabled, next_ms, last_ms, last_job_id, skipped, note"
+var (
+	scheduleColumns = strings.Join(ledger.ScheduleColumns, ", ")
+	scheduleChanges = ledger.ScheduleColumns[ledger.ScheduleFixed:]
 	selectSchedule  = "SELECT " + scheduleColumns + " FROM schedules "
+	insertSchedule  = "INSERT INTO schedules (" + scheduleColumns + ") VALUES (" + params(1, len(ledger.ScheduleColumns)) + ")"
+	updateSchedule  = "UPDATE schedules SET (" + strings.Join(scheduleChanges, ", ") + ") = ROW(" + params(2, len(scheduleChanges)) + ") WHERE id = $1"
 
 	// The schedules of a disabled tenant rest: they are due when it is back.
 	dueSchedules = selectSchedule + `WHERE next_ms <= $1 AND NOT EXISTS (SELECT 1 FROM tenants AS t WHERE t.id = tenant_id AND t.disabled)
@@ -27,15 +31,14 @@ func (l *Ledger) CreateSchedule(ctx context.Context, s ledger.Schedule, most int
 		if _, err := holdTenant(ctx, tx, s.Tenant); err != nil {
 			return err
 		}
-		n, err := single(ctx, tx, nil, (*scanner).int, "SELECT count(*) FROM schedules WHERE tenant_id = $1", s.Tenant)
+		n, err := single(ctx, tx, nil, ledger.Reader.Int, "SELECT count(*) FROM schedules WHERE tenant_id = $1", s.Tenant)
 		if err != nil {
 			return err
 		}
 		if most > 0 && n >= int64(most) {
 			return ledger.ErrFull
 		}
-		_, err = change(ctx, tx, "INSERT INTO schedules ("+scheduleColumns+") VALUES ("+params(1, 12)+")",
-			append([]any{s.ID, s.Tenant, nullMS(s.Created)}, scheduleArgs(&s)...)...)
+		_, err = change(ctx, tx, insertSchedule, argsOf(ledger.PutSchedule, &s)...)
 		return err
 	})
 	if err != nil {
@@ -49,7 +52,7 @@ func (l *Ledger) CreateSchedule(ctx context.Context, s ledger.Schedule, most int
 func (l *Ledger) UpdateSchedule(ctx context.Context, tenant, id string, fn func(*ledger.Schedule) error) (ledger.Schedule, error) {
 	var s ledger.Schedule
 	err := l.once(ctx, func(tx pgx.Tx) (err error) {
-		if s, err = single(ctx, tx, ledger.ErrNoSchedule, scanSchedule, selectSchedule+byID+hold, id, tenant); err != nil {
+		if s, err = single(ctx, tx, ledger.ErrNoSchedule, ledger.ScanSchedule, selectSchedule+byID+hold, id, tenant); err != nil {
 			return err
 		}
 		old := s
@@ -57,8 +60,7 @@ func (l *Ledger) UpdateSchedule(ctx context.Context, tenant, id string, fn func(
 			return err
 		}
 		s.ID, s.Tenant, s.Created = old.ID, old.Tenant, old.Created
-		_, err = change(ctx, tx, "UPDATE schedules SET (name, rule, request, enabled, next_ms, last_ms, last_job_id, skipped, note) = ROW("+
-			params(2, 9)+") WHERE id = $1", append([]any{id}, scheduleArgs(&s)...)...)
+		_, err = change(ctx, tx, updateSchedule, argsOf(ledger.PutScheduleChanging, &s, id)...)
 		return err
 	})
 	if err != nil {
@@ -69,7 +71,7 @@ func (l *Ledger) UpdateSchedule(ctx context.Context, tenant, id string, fn func(
 
 // Schedule returns one schedule, or ledger.ErrNoSchedule.
 func (l *Ledger) Schedule(ctx context.Context, tenant, id string) (ledger.Schedule, error) {
-	s, found, err := one(ctx, l, scanSchedule, selectSchedule+byID, clean([]any{id, tenant})...)
+	s, found, err := one(ctx, l, ledger.ScanSchedule, selectSchedule+byID, clean([]any{id, tenant})...)
 	if err == nil && !found {
 		err = ledger.ErrNoSchedule
 	}
@@ -119,23 +121,9 @@ func (l *Ledger) NextSchedule(ctx context.Context) (time.Time, error) {
 }
 
 func (l *Ledger) schedules(ctx context.Context, sql string, args ...any) ([]ledger.Schedule, error) {
-	all, err := list(ctx, l, scanSchedule, sql, clean(args)...)
+	all, err := list(ctx, l, ledger.ScanSchedule, sql, clean(args)...)
 	if err != nil {
 		return nil, fmt.Errorf("read schedules: %w", err)
 	}
 	return all, nil
-}
-
-func scanSchedule(r *scanner) ledger.Schedule {
-	return ledger.Schedule{ID: r.text(), Tenant: r.text(), Created: r.ms(), Name: r.text(), Rule: r.text(), Request: r.blob(),
-		Enabled: r.bool(), Next: r.ms(), Last: r.ms(), LastJob: r.text(), Skipped: r.int(), Note: r.text()}
-}
-
-// scheduleArgs sees to it that a disabled schedule is never due.
-func scheduleArgs(s *ledger.Schedule) []any {
-	if !s.Enabled {
-		s.Next = time.Time{}
-	}
-	return []any{shortText(s.Name), s.Rule, longText(string(s.Request)), s.Enabled, nullMS(s.Next), nullMS(s.Last),
-		longText(s.LastJob), s.Skipped, shortText(s.Note)}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"tiptoe/internal/ledger/ledgertest"
 	"tiptoe/internal/outcome"
 	"tiptoe/internal/testenv"
 )
@@ -90,7 +91,7 @@ func Test_a_server_that_falls_silent_is_given_up_and_asked_anew(t *testing.T) {
 	l.patience = 300 * time.Millisecond
 	crawl := create(t, l)
 	way.fall()
-	if err := l.Commit(soon(t), benchBatch(rand.New(rand.NewPCG(1, 1)), crawl, 0, 5)); err != nil {
+	if err := l.Commit(soon(t), ledgertest.BenchBatch(rand.New(rand.NewPCG(1, 1)), crawl, 0, 5)); err != nil {
 		t.Fatal(err)
 	}
 	counts, err := l.PageCounts(soon(t), crawl)

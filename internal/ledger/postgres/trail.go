@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"tiptoe/internal/ledger"
 	"tiptoe/internal/weburl"
@@ -14,13 +15,9 @@ import (
 // Evidence returns every stored reason about one URL, the robots decision
 // included, oldest first.
 func (l *Ledger) Evidence(ctx context.Context, crawl int64, url string) ([]ledger.Evidence, error) {
-	all, err := list(ctx, l, func(r *scanner) ledger.Evidence {
-		return ledger.Evidence{Crawl: r.int(), URL: r.text(), FP: r.fp(), Type: r.text(),
-			Content: r.text(), Metadata: r.text(), Confidence: r.float(), At: r.ms(),
-			Line: int(r.int()), FetchedAt: r.ms(), Ignored: r.bool()}
-	}, `SELECT crawl_id, url, fp, type, content, metadata, confidence, at_ms, line, robots_fetched_ms, ignored
-		FROM evidence WHERE crawl_id = $1 AND fp = $2 ORDER BY at_ms NULLS FIRST, type`,
-		crawl, appendFP(nil, weburl.FromCanonical(url).Fingerprint()))
+	all, err := list(ctx, l, ledger.ScanEvidence,
+		"SELECT "+ledger.EvidenceColumns+" FROM evidence WHERE crawl_id = $1 AND fp = $2 ORDER BY at_ms NULLS FIRST, type",
+		crawl, ledger.AppendFP(nil, weburl.FromCanonical(url).Fingerprint()))
 	if err != nil {
 		return nil, fmt.Errorf("read evidence: %w", err)
 	}
@@ -29,15 +26,7 @@ func (l *Ledger) Evidence(ctx context.Context, crawl int64, url string) ([]ledge
 
 var selectRequest = "SELECT " + requestColumns + " FROM requests AS r"
 
-const requestColumns = `r.crawl_id, r.permit, r.pace_group, r.kind, r.cause, r.outcome, r.status, r.started_us, r.ended_us,
-	r.gap_owed_us, r.in_flight, r.cap, r.fp, r.url, r.error, r.granted_us, r.gap_why, r.asked_until_us, r.asked_after, r.retry_at_us, r.retry_why`
-
-func scanRequest(r *scanner) ledger.Request {
-	return ledger.Request{Crawl: r.int(), Permit: uint64(r.int()), Group: r.text(), Kind: r.text(), Cause: r.text(),
-		Outcome: r.outcome(), Status: int(r.int()), Started: r.us(), Ended: r.us(), GapOwed: r.durUS(),
-		InFlight: int(r.int()), Cap: int(r.int()), FP: r.fp(), URL: r.text(), Error: r.text(),
-		Granted: r.us(), GapWhy: r.text(), AskedUntil: r.us(), AskedAfter: uint64(r.int()), RetryAt: r.us(), RetryWhy: r.text()}
-}
+var requestColumns = "r." + strings.Join(ledger.RequestTable.Names, ", r.")
 
 // Requests lists a crawl's requests in the order in which they started. The
 // URL of a page's request is empty: PageByFP has it. It costs eight bytes of
@@ -51,13 +40,13 @@ func (l *Ledger) Requests(ctx context.Context, crawl int64) iter.Seq2[ledger.Req
 }
 
 func (l *Ledger) requests(ctx context.Context, crawl int64, yield func(ledger.Request, error) bool) error {
-	permits, err := list(ctx, l, (*scanner).int,
+	permits, err := list(ctx, l, ledger.Reader.Int,
 		"SELECT permit FROM requests WHERE crawl_id = $1 ORDER BY started_us NULLS FIRST, permit", crawl)
 	if err != nil {
 		return err
 	}
 	for part := range slices.Chunk(permits, chunkRows) {
-		chunk, err := list(ctx, l, scanRequest, selectRequest+
+		chunk, err := list(ctx, l, ledger.ScanRequest, selectRequest+
 			` JOIN unnest($2::bigint[]) WITH ORDINALITY AS wanted (permit, place) ON r.permit = wanted.permit
 			WHERE r.crawl_id = $1 ORDER BY place`, crawl, part)
 		if err != nil {
@@ -76,8 +65,8 @@ func (l *Ledger) requests(ctx context.Context, crawl int64, yield func(ledger.Re
 // walks over the crawl's requests: nobody else asks by URL, and an index would
 // cost every request a write.
 func (l *Ledger) RequestsOf(ctx context.Context, crawl int64, fp weburl.Fingerprint) ([]ledger.Request, error) {
-	all, err := list(ctx, l, scanRequest,
-		selectRequest+" WHERE crawl_id = $1 AND fp = $2 ORDER BY started_us NULLS FIRST, permit", crawl, appendFP(nil, fp))
+	all, err := list(ctx, l, ledger.ScanRequest,
+		selectRequest+" WHERE crawl_id = $1 AND fp = $2 ORDER BY started_us NULLS FIRST, permit", crawl, ledger.AppendFP(nil, fp))
 	if err != nil {
 		return nil, fmt.Errorf("read requests of a URL: %w", err)
 	}
@@ -88,18 +77,18 @@ func (l *Ledger) RequestsOf(ctx context.Context, crawl int64, fp weburl.Fingerpr
 // halves of fingerprints, and names the first perTarget of them for each (all
 // if 0). It reads every link of the crawl once.
 func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, perTarget int) (map[uint64]ledger.LinkSources, error) {
-	found := make(map[uint64]*linkers, len(targets))
+	found := make(map[uint64]*ledger.Linkers, len(targets))
 	for _, t := range targets {
-		found[t] = &linkers{}
+		found[t] = &ledger.Linkers{}
 	}
 	type page struct {
 		id    int64
 		links []byte
 	}
-	for after := firstID(crawl); ; {
-		chunk, err := list(ctx, l, func(r *scanner) page { return page{r.int(), r.blob()} },
+	for after := ledger.BeforePages(crawl); ; {
+		chunk, err := list(ctx, l, func(r ledger.Reader) page { return page{r.Int(), r.Blob()} },
 			"SELECT id, link_targets FROM pages WHERE id > $1 AND id < $2 AND link_targets IS NOT NULL ORDER BY id LIMIT $3",
-			after, endID(crawl), chunkRows)
+			after, ledger.AfterPages(crawl), chunkRows)
 		if err != nil {
 			return nil, fmt.Errorf("find links: %w", err)
 		}
@@ -107,7 +96,7 @@ func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, per
 			after = p.id
 			for b := p.links; len(b) >= 8; b = b[8:] {
 				if w := found[binary.LittleEndian.Uint64(b)]; w != nil {
-					w.add(p.id, perTarget)
+					w.Add(p.id, perTarget)
 				}
 			}
 		}
@@ -122,28 +111,10 @@ func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, per
 	return result, nil
 }
 
-type linkers struct {
-	count int64
-	last  int64
-	ids   []int64
-}
-
-// add counts a page once, however often it has the link.
-func (w *linkers) add(id int64, max int) {
-	if id == w.last {
-		return
-	}
-	w.last = id
-	w.count++
-	if max == 0 || len(w.ids) < max {
-		w.ids = append(w.ids, id)
-	}
-}
-
-func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*linkers) (map[uint64]ledger.LinkSources, error) {
+func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*ledger.Linkers) (map[uint64]ledger.LinkSources, error) {
 	var ids []int64
 	for _, w := range found {
-		ids = append(ids, w.ids...)
+		ids = append(ids, w.IDs...)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids) // a page with one broken link often has more
@@ -153,7 +124,7 @@ func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*linkers) (ma
 		url string
 	}
 	for part := range slices.Chunk(ids, chunkRows) {
-		chunk, err := list(ctx, l, func(r *scanner) page { return page{r.int(), r.text()} },
+		chunk, err := list(ctx, l, func(r ledger.Reader) page { return page{r.Int(), r.Text()} },
 			"SELECT id, url FROM pages WHERE id = ANY($1)", part)
 		if err != nil {
 			return nil, err
@@ -162,16 +133,5 @@ func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*linkers) (ma
 			names[p.id] = p.url
 		}
 	}
-	result := make(map[uint64]ledger.LinkSources)
-	for target, w := range found {
-		if w.count == 0 {
-			continue
-		}
-		src := ledger.LinkSources{Count: w.count}
-		for _, id := range w.ids {
-			src.URLs = append(src.URLs, names[id])
-		}
-		result[target] = src
-	}
-	return result, nil
+	return ledger.Sources(found, names), nil
 }

@@ -26,9 +26,9 @@ func (l *Ledger) Usage(ctx context.Context, tenant, month string) (ledger.Usage,
 	return u, nil
 }
 
-func scanUsage(tenant, month string) func(*scanner) ledger.Usage {
-	return func(r *scanner) ledger.Usage {
-		return ledger.Usage{Tenant: tenant, Month: month, Used: r.int(), Reserved: r.int()}
+func scanUsage(tenant, month string) func(ledger.Reader) ledger.Usage {
+	return func(r ledger.Reader) ledger.Usage {
+		return ledger.Usage{Tenant: tenant, Month: month, Used: r.Int(), Reserved: r.Int()}
 	}
 }
 

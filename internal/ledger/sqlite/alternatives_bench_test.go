@@ -13,6 +13,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/ledger/ledgertest"
 )
 
 // These two are the ways not taken into the same engine: the batches of
@@ -103,7 +104,7 @@ func alternative(b *testing.B) (*sql.DB, func(i int) *ledger.Batch) {
 	db.SetMaxOpenConns(1)
 	b.Cleanup(func() { db.Close() })
 	r := rand.New(rand.NewPCG(1, 2))
-	return db, func(i int) *ledger.Batch { return benchBatch(r, 1, i*altBatch, altBatch) }
+	return db, func(i int) *ledger.Batch { return ledgertest.BenchBatch(r, 1, i*altBatch, altBatch) }
 }
 
 func measureAlternative(b *testing.B, batches func(int) *ledger.Batch, commit func(*ledger.Batch) error) {
@@ -141,16 +142,15 @@ func writeAlternative(batch *ledger.Batch, run func(int, []any) error) error {
 	}
 	for i := range batch.Pages {
 		p := &batch.Pages[i]
-		id := firstID(1) + int64(batch.Requests[i].Permit)
-		var fp [16]byte
-		putFP(&fp, p.FP)
+		id := ledger.BeforePages(1) + int64(batch.Requests[i].Permit)
+		fp := ledger.AppendFP(nil, p.FP)
 		t := &p.Timing
-		args = append(args[:0], id, p.Crawl, fp[:], p.URL, p.Host, p.Kind, p.Via, text(p.FoundOn), int64(p.Depth), int64(p.Tries),
+		args = append(args[:0], p.Crawl, fp, p.URL, p.Host, p.Kind, p.Via, text(p.FoundOn), int64(p.Depth), int64(p.Tries),
 			p.Outcome.String(), int64(p.Status), text(p.Error), text(p.ContentType), text(p.Charset), p.Size, p.WireSize,
 			nil, nil, nil, t.TTFB.Microseconds(), t.Transfer.Microseconds(), t.Total.Microseconds(), t.Reused,
 			p.FetchedAt.UnixMilli(), text(p.RedirectTo), text(p.Title), text(p.Description), text(p.Canonical), text(p.Lang), text(p.Hreflang),
 			p.NoIndex, p.NoFollow, nil, int64(p.ContentHash), int64(p.LinkCount),
-			p.Robots.Allowed, text(p.Robots.Rule), nil, nil, p.Robots.FetchedAt.UnixMilli(), p.Robots.Confidence, p.Robots.Ignored)
+			p.Robots.Allowed, text(p.Robots.Rule), nil, nil, p.Robots.FetchedAt.UnixMilli(), p.Robots.Confidence, p.Robots.Ignored, id)
 		if err := run(0, args); err != nil {
 			return err
 		}

@@ -71,8 +71,8 @@ func readContest(c *sqlite.Conn, servedSince time.Time) (ledger.Contest, error) 
 	if err != nil {
 		return contest, err
 	}
-	err = each(s, func(r scanner) error {
-		contest.Waiting = append(contest.Waiting, ledger.Waiting{Seq: r.int(), ID: r.text(), Tenant: r.text(), Priority: int(r.int())})
+	err = each(s, func(r ledger.Reader) error {
+		contest.Waiting = append(contest.Waiting, ledger.Waiting{Seq: r.Int(), ID: r.Text(), Tenant: r.Text(), Priority: int(r.Int())})
 		return nil
 	})
 	if err != nil {
@@ -104,8 +104,8 @@ func countTenants(c *sqlite.Conn, counts map[string]int, query string, args ...i
 	if err != nil {
 		return err
 	}
-	return each(bindInts(s, args...), func(r scanner) error {
-		counts[r.text()] = int(r.int())
+	return each(bindInts(s, args...), func(r ledger.Reader) error {
+		counts[r.Text()] = int(r.Int())
 		return nil
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/ledger/ledgertest"
 	"tiptoe/internal/outcome"
 )
 
@@ -44,7 +45,7 @@ func TestCrashChild(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := int(counts[outcome.OK]) / crashSize; ; i++ {
-		if err := l.Commit(context.Background(), benchBatch(r, c.ID, i*crashSize, crashSize)); err != nil {
+		if err := l.Commit(context.Background(), ledgertest.BenchBatch(r, c.ID, i*crashSize, crashSize)); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Printf("committed %d\n", i+1)

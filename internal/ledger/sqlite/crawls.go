@@ -2,8 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"math"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -11,34 +11,20 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-const crawlColumns = `status, reason, seeds, spec, started_ms, ended_ms, updated_ms,
-	processed, successful, failed, throttled, blocked, skipped, timeouts, requests, http_429, retries, bytes`
+var (
+	createCrawl = "INSERT INTO crawls (" + ledger.CrawlTable.From(1).List() + ") VALUES (" + placeholders(len(ledger.CrawlTable.Names)-1) + ")"
+	changeCrawl = "UPDATE crawls SET " + assignments(ledger.UpdatedColumns, 3) + " WHERE id = ?1 AND (epoch <= ?2 OR ?3 = 'running')"
+)
 
 // CreateCrawl stores a new crawl, gives it its ID, and returns it.
 func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, error) {
-	seeds := crawl.Seeds
-	if seeds == nil {
-		seeds = []string{}
-	}
-	list, err := json.Marshal(seeds)
-	if err != nil {
-		return 0, fmt.Errorf("create crawl: %w", err)
-	}
 	var id int64
-	err = l.write(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare("INSERT INTO crawls (" + crawlColumns + ") VALUES (" + placeholders(18) + ")")
+	err := l.write(ctx, func(c *sqlite.Conn) error {
+		s, err := c.Prepare(createCrawl)
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		b.must(string(crawl.Status))
-		b.text(crawl.Reason)
-		b.must(string(list))
-		b.url(string(crawl.Spec))
-		b.ms(crawl.Started)
-		b.ms(crawl.Ended)
-		b.ms(crawl.Updated)
-		bindCounters(&b, &crawl.Counters)
+		ledger.PutCrawl(bind(s), crawl)
 		if err := step(s); err != nil {
 			return err
 		}
@@ -54,10 +40,20 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
 // settings and start stay as they were created. Settings that differ from the
-// last ones are remembered beside them, from Updated on.
+// last ones are remembered beside them, from Updated on. A crawl that is running
+// from now on is opened: it has its next epoch.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 	return l.write(ctx, func(c *sqlite.Conn) error {
-		if err := updateCrawl(c, crawl); err != nil || len(crawl.Spec) == 0 || crawl.Updated.IsZero() {
+		if crawl.Status == ledger.Running {
+			err := each(bindInts(c.Prep("UPDATE crawls SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch"), crawl.ID), func(r ledger.Reader) error {
+				crawl.Epoch = r.Int()
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := updateCrawl(c, crawl, math.MaxInt64, ledger.ErrNoCrawl); err != nil || len(crawl.Spec) == 0 || crawl.Updated.IsZero() {
 			return err
 		}
 		s, err := c.Prepare(`INSERT OR REPLACE INTO crawl_settings (crawl_id, since_ms, spec)
@@ -67,10 +63,10 @@ func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		b.int(crawl.ID)
-		b.int(crawl.Updated.UnixMilli())
-		b.must(string(crawl.Spec))
+		b := bind(s)
+		b.Int(crawl.ID)
+		b.Int(crawl.Updated.UnixMilli())
+		b.Must(string(crawl.Spec))
 		return step(s)
 	})
 }
@@ -85,8 +81,8 @@ func (l *Ledger) Settings(ctx context.Context) ([]ledger.Settings, error) {
 		if err != nil {
 			return err
 		}
-		return each(s, func(r scanner) error {
-			all = append(all, ledger.Settings{Crawl: r.int(), Since: r.ms(), Spec: []byte(r.text())})
+		return each(s, func(r ledger.Reader) error {
+			all = append(all, ledger.Settings{Crawl: r.Int(), Since: r.MS(), Spec: []byte(r.Text())})
 			return nil
 		})
 	})
@@ -96,34 +92,23 @@ func (l *Ledger) Settings(ctx context.Context) ([]ledger.Settings, error) {
 	return all, nil
 }
 
-func updateCrawl(c *sqlite.Conn, crawl *ledger.Crawl) error {
-	s, err := c.Prepare(`UPDATE crawls SET status = ?1, reason = ?2, ended_ms = ?3, updated_ms = ?4,
-		processed = ?5, successful = ?6, failed = ?7, throttled = ?8, blocked = ?9, skipped = ?10, timeouts = ?11,
-		requests = ?12, http_429 = ?13, retries = ?14, bytes = ?15 WHERE id = ?16`)
+// updateCrawl fails with none if there is no such crawl that was opened by then.
+func updateCrawl(c *sqlite.Conn, crawl *ledger.Crawl, epoch int64, none error) error {
+	s, err := c.Prepare(changeCrawl)
 	if err != nil {
 		return err
 	}
-	b := binder{s: s}
-	b.must(string(crawl.Status))
-	b.text(crawl.Reason)
-	b.ms(crawl.Ended)
-	b.ms(crawl.Updated)
-	bindCounters(&b, &crawl.Counters)
-	b.int(crawl.ID)
+	b := bind(s)
+	b.Int(crawl.ID)
+	b.Int(epoch)
+	ledger.PutUpdate(b, crawl)
 	if err := step(s); err != nil {
 		return err
 	}
 	if c.Changes() == 0 {
-		return fmt.Errorf("update crawl %d: %w", crawl.ID, ledger.ErrNoCrawl)
+		return fmt.Errorf("update crawl %d: %w", crawl.ID, none)
 	}
 	return nil
-}
-
-func bindCounters(b *binder, n *ledger.Counters) {
-	for _, v := range [...]int64{n.Processed, n.Successful, n.Failed, n.Throttled, n.Blocked, n.Skipped,
-		n.Timeouts, n.Requests, n.HTTP429, n.Retries, n.Bytes} {
-		b.int(v)
-	}
 }
 
 // Crawl returns one crawl, or ledger.ErrNoCrawl.
@@ -158,12 +143,12 @@ func (l *Ledger) Crawls(ctx context.Context) ([]ledger.Crawl, error) {
 func (l *Ledger) crawls(ctx context.Context, where string, args ...int64) ([]ledger.Crawl, error) {
 	var all []ledger.Crawl
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare("SELECT id, " + crawlColumns + " FROM crawls " + where)
+		s, err := c.Prepare("SELECT " + ledger.CrawlTable.List() + " FROM crawls " + where)
 		if err != nil {
 			return err
 		}
-		return each(bindInts(s, args...), func(r scanner) error {
-			crawl, err := scanCrawl(r)
+		return each(bindInts(s, args...), func(r ledger.Reader) error {
+			crawl, err := ledger.ScanCrawl(r)
 			all = append(all, crawl)
 			return err
 		})
@@ -172,23 +157,6 @@ func (l *Ledger) crawls(ctx context.Context, where string, args ...int64) ([]led
 		return nil, fmt.Errorf("read crawls: %w", err)
 	}
 	return all, nil
-}
-
-func scanCrawl(r scanner) (ledger.Crawl, error) {
-	c := ledger.Crawl{ID: r.int(), Status: ledger.Status(r.text()), Reason: r.text()}
-	if err := json.Unmarshal([]byte(r.text()), &c.Seeds); err != nil {
-		return c, fmt.Errorf("seeds of crawl %d: %w", c.ID, err)
-	}
-	if spec := r.text(); spec != "" {
-		c.Spec = []byte(spec)
-	}
-	c.Started, c.Ended, c.Updated = r.ms(), r.ms(), r.ms()
-	n := &c.Counters
-	for _, v := range [...]*int64{&n.Processed, &n.Successful, &n.Failed, &n.Throttled, &n.Blocked, &n.Skipped,
-		&n.Timeouts, &n.Requests, &n.HTTP429, &n.Retries, &n.Bytes} {
-		*v = r.int()
-	}
-	return c, nil
 }
 
 // Totals adds up a crawl's requests and pages from the rows themselves.
@@ -200,15 +168,15 @@ func (l *Ledger) Totals(ctx context.Context, crawl int64) (ledger.Totals, error)
 		if err != nil {
 			return err
 		}
-		err = each(bindInts(s, crawl), func(r scanner) error {
-			t.Requests, t.HTTP429, t.Retries = r.int(), r.int(), r.int()
+		err = each(bindInts(s, crawl), func(r ledger.Reader) error {
+			t.Requests, t.HTTP429, t.Retries = r.Int(), r.Int(), r.Int()
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 		t.Bytes, err = sqlitex.ResultInt64(bindInts(
-			c.Prep("SELECT coalesce(sum(wire_size), 0) FROM pages WHERE id > ?1 AND id < ?2"), firstID(crawl), endID(crawl)))
+			c.Prep("SELECT coalesce(sum(wire_size), 0) FROM pages WHERE id > ?1 AND id < ?2"), ledger.BeforePages(crawl), ledger.AfterPages(crawl)))
 		return err
 	})
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"zombiezen.com/go/sqlite"
+
+	"tiptoe/internal/ledger"
 )
 
 // deleteRows bounds the rows of a table that one transaction removes: other
@@ -54,5 +56,5 @@ func deleteSome(c *sqlite.Conn, query string, crawl int64) error {
 	if err != nil {
 		return err
 	}
-	return step(bindInts(s, []int64{crawl, firstID(crawl), endID(crawl), deleteRows}[:s.BindParamCount()]...))
+	return step(bindInts(s, []int64{crawl, ledger.BeforePages(crawl), ledger.AfterPages(crawl), deleteRows}[:s.BindParamCount()]...))
 }

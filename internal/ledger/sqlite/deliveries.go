@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -11,9 +12,13 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-const (
-	deliveryColumns = "tenant_id, job_id, event, url, body, created_ms, attempts, next_ms, done_ms, status, error"
+var (
+	putDeliveries  = "INSERT INTO webhook_deliveries (" + strings.Join(ledger.DeliveryColumns, ", ") + ") VALUES (" + placeholders(len(ledger.DeliveryColumns)) + ")"
+	attempt        = ledger.DeliveryColumns[len(ledger.DeliveryColumns)-ledger.AttemptColumns:]
+	updateDelivery = "UPDATE webhook_deliveries SET " + assignments(attempt, 2) + " WHERE id = ?1"
+)
 
+const (
 	ofJob         = "WHERE job_id = ?1 ORDER BY id"
 	dueDeliveries = "FROM webhook_deliveries WHERE next_ms <= ?1 ORDER BY next_ms, id LIMIT ?2"
 )
@@ -63,13 +68,13 @@ func (l *Ledger) ClaimDelivery(ctx context.Context, d ledger.Delivery, until tim
 // then it is ledger.ErrNoJob.
 func (l *Ledger) UpdateDelivery(ctx context.Context, d ledger.Delivery) error {
 	err := l.write(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare("UPDATE webhook_deliveries SET attempts = ?1, next_ms = ?2, done_ms = ?3, status = ?4, error = ?5 WHERE id = ?6")
+		s, err := c.Prepare(updateDelivery)
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		bindAttempt(&b, &d)
-		b.int(d.ID)
+		b := bind(s)
+		b.Int(d.ID)
+		ledger.PutAttempt(b, &d)
 		if err := step(s); err != nil {
 			return err
 		}
@@ -87,13 +92,12 @@ func (l *Ledger) UpdateDelivery(ctx context.Context, d ledger.Delivery) error {
 func (l *Ledger) deliveries(ctx context.Context, from string, args ...any) ([]ledger.Delivery, error) {
 	var all []ledger.Delivery
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		s, err := bindAll(c, "SELECT id, "+deliveryColumns+" "+from, args...)
+		s, err := bindAll(c, "SELECT id, "+strings.Join(ledger.DeliveryColumns, ", ")+" "+from, args...)
 		if err != nil {
 			return err
 		}
-		return each(s, func(r scanner) error {
-			all = append(all, ledger.Delivery{ID: r.int(), Tenant: r.text(), Job: r.text(), Event: r.text(), URL: r.text(), Body: r.text(),
-				Created: r.ms(), Attempts: int(r.int()), Next: r.ms(), Done: r.ms(), Status: int(r.int()), Error: r.text()})
+		return each(s, func(r ledger.Reader) error {
+			all = append(all, ledger.ScanDelivery(r))
 			return nil
 		})
 	})
@@ -104,29 +108,10 @@ func (l *Ledger) deliveries(ctx context.Context, from string, args ...any) ([]le
 }
 
 func putDelivery(c *sqlite.Conn, d *ledger.Delivery) error {
-	s, err := c.Prepare("INSERT INTO webhook_deliveries (" + deliveryColumns + ") VALUES (" + placeholders(11) + ")")
+	s, err := c.Prepare(putDeliveries)
 	if err != nil {
 		return err
 	}
-	b := binder{s: s}
-	b.must(d.Tenant)
-	b.must(d.Job)
-	b.must(d.Event)
-	b.must(d.URL)
-	b.url(d.Body)
-	b.ms(d.Created)
-	bindAttempt(&b, d)
+	ledger.PutDelivery(bind(s), d)
 	return step(s)
-}
-
-// bindAttempt sees to it that a message whose story is over is never due.
-func bindAttempt(b *binder, d *ledger.Delivery) {
-	if !d.Done.IsZero() {
-		d.Next = time.Time{}
-	}
-	b.int(int64(d.Attempts))
-	b.ms(d.Next)
-	b.ms(d.Done)
-	b.intOrNull(int64(d.Status))
-	b.text(d.Error)
 }

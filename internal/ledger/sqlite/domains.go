@@ -4,17 +4,16 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"time"
 
 	"zombiezen.com/go/sqlite"
 
 	"tiptoe/internal/ledger"
 )
 
-const domainColumns = `host, adaptive_delay_seconds, adaptive_delay_floor_seconds, crawl_delay_seconds,
-	adaptive_delay_ms, adaptive_delay_floor_ms, crawl_delay_ms, probe_step_ms,
-	error_streak, success_streak, consecutive_failures,
-	next_available_ms, blocked_until_ms, block_reason, last_success_ms, updated_ms, state`
+var (
+	selectDomain = "SELECT " + ledger.DomainTable.List() + " FROM domains"
+	putDomains   = "INSERT OR REPLACE INTO domains (" + ledger.DomainTable.List() + ") VALUES (" + placeholders(len(ledger.DomainTable.Names)) + ")"
+)
 
 // SetDomain stores what is known about one host.
 func (l *Ledger) SetDomain(ctx context.Context, d ledger.Domain) error {
@@ -45,42 +44,12 @@ func (l *Ledger) DeleteDomain(ctx context.Context, host string) (bool, error) {
 }
 
 func putDomain(c *sqlite.Conn, d *ledger.Domain) error {
-	s, err := c.Prepare("INSERT OR REPLACE INTO domains (" + domainColumns + ") VALUES (" + placeholders(17) + ")")
+	s, err := c.Prepare(putDomains)
 	if err != nil {
 		return err
 	}
-	b := binder{s: s}
-	b.must(d.Host)
-	b.int(ceil(d.AdaptiveDelay, time.Second))
-	b.int(ceil(d.AdaptiveFloor, time.Second))
-	b.intOrNull(ceil(d.CrawlDelay, time.Second))
-	b.int(ceil(d.AdaptiveDelay, time.Millisecond))
-	b.int(ceil(d.AdaptiveFloor, time.Millisecond))
-	b.intOrNull(ceil(d.CrawlDelay, time.Millisecond))
-	b.int(ceil(d.ProbeStep, time.Millisecond))
-	b.int(int64(d.ErrorStreak))
-	b.int(int64(d.SuccessStreak))
-	b.int(int64(d.ConsecutiveFailures))
-	b.ms(d.NextAvailable)
-	b.ms(d.BlockedUntil)
-	b.text(d.BlockReason)
-	b.ms(d.LastSuccess)
-	b.ms(d.Updated)
-	b.url(string(d.State))
+	ledger.PutDomain(bind(s), d)
 	return step(s)
-}
-
-func scanDomain(r scanner) ledger.Domain {
-	d := ledger.Domain{Host: r.text()}
-	r.i += 3 // the columns for people
-	d.AdaptiveDelay, d.AdaptiveFloor, d.CrawlDelay, d.ProbeStep = r.durMS(), r.durMS(), r.durMS(), r.durMS()
-	d.ErrorStreak, d.SuccessStreak, d.ConsecutiveFailures = int(r.int()), int(r.int()), int(r.int())
-	d.NextAvailable, d.BlockedUntil, d.BlockReason = r.ms(), r.ms(), r.text()
-	d.LastSuccess, d.Updated = r.ms(), r.ms()
-	if state := r.text(); state != "" {
-		d.State = []byte(state)
-	}
-	return d
 }
 
 // Domain returns what is known about one host.
@@ -88,13 +57,13 @@ func (l *Ledger) Domain(ctx context.Context, host string) (ledger.Domain, bool, 
 	var d ledger.Domain
 	found := false
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare("SELECT " + domainColumns + " FROM domains WHERE host = ?1")
+		s, err := c.Prepare(selectDomain + " WHERE host = ?1")
 		if err != nil {
 			return err
 		}
 		s.BindText(1, ledger.Unbounded(host))
-		return each(s, func(r scanner) error {
-			d, found = scanDomain(r), true
+		return each(s, func(r ledger.Reader) error {
+			d, found = ledger.ScanDomain(r), true
 			return nil
 		})
 	})
@@ -133,18 +102,12 @@ func (l *Ledger) Domains(ctx context.Context, f ledger.DomainFilter) iter.Seq2[l
 }
 
 func (l *Ledger) domainChunk(ctx context.Context, f ledger.DomainFilter, after string, n int) ([]ledger.Domain, error) {
-	q := query{}
-	q.and("host > ?", after)
-	if f.Match != "" {
-		q.match("host", f.Match)
-	}
-	if f.Learned {
-		q.and("(adaptive_delay_ms > 0 OR adaptive_delay_floor_ms > 0 OR blocked_until_ms IS NOT NULL OR consecutive_failures > 0)")
-	}
+	var q query
+	f.Choose(after, &q)
 	var all []ledger.Domain
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		return q.run(c, "SELECT "+domainColumns+" FROM domains", fmt.Sprintf("ORDER BY host LIMIT %d", n),
-			func(r scanner) { all = append(all, scanDomain(r)) })
+		return q.run(c, selectDomain, fmt.Sprintf("ORDER BY host LIMIT %d", n),
+			func(r ledger.Reader) { all = append(all, ledger.ScanDomain(r)) })
 	})
 	return all, err
 }

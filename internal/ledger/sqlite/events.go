@@ -9,7 +9,7 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-const selectEvents = "SELECT id, job_id, at_ms, type, data FROM job_events WHERE job_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
+const selectEvents = "SELECT " + ledger.EventColumns + " FROM job_events WHERE job_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
 
 // putChange stores what an update of a job writes beside the job. Whose it is
 // the job says, not the caller.
@@ -56,11 +56,11 @@ func putEvent(c *sqlite.Conn, e *ledger.JobEvent) error {
 	if err != nil {
 		return err
 	}
-	b := binder{s: s}
-	b.must(e.Job)
-	b.ms(e.At)
-	b.must(e.Type)
-	b.url(e.Data)
+	b := bind(s)
+	b.Must(e.Job)
+	b.MS(e.At)
+	b.Must(e.Type)
+	b.URL(e.Data)
 	return step(s)
 }
 
@@ -73,8 +73,8 @@ func (l *Ledger) Events(ctx context.Context, job string, after int64, limit int)
 		if err != nil {
 			return err
 		}
-		return each(s, func(r scanner) error {
-			all = append(all, ledger.JobEvent{ID: r.int(), Job: r.text(), At: r.ms(), Type: r.text(), Data: r.text()})
+		return each(s, func(r ledger.Reader) error {
+			all = append(all, ledger.ScanEvent(r))
 			return nil
 		})
 	})

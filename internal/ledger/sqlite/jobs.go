@@ -12,15 +12,7 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-// jobColumns in the order of bindJob and scanJob; the first fixedColumns of
-// them never change.
-var jobColumns = strings.Fields(`id tenant_id idempotency fingerprint month created_ms
-	type status error success priority seeds request limits webhook schedule_id crawl_id
-	reserved spent granted_ms ran_us ended_ms updated_ms`)
-
 const (
-	fixedColumns = 6
-
 	// The empty tenant is the operator. A foreign job is no other than a
 	// missing one.
 	byID          = "WHERE id = ?1 AND (?2 = '' OR tenant_id = ?2)"
@@ -28,9 +20,9 @@ const (
 )
 
 var (
-	selectJob = "SELECT seq, " + strings.Join(jobColumns, ", ") + " FROM jobs"
-	insertJob = "INSERT INTO jobs (" + strings.Join(jobColumns, ", ") + ") VALUES (" + placeholders(len(jobColumns)) + ")"
-	updateJob = "UPDATE jobs SET " + assignments(jobColumns[fixedColumns:], 1) + fmt.Sprintf(" WHERE seq = ?%d", len(jobColumns)-fixedColumns+1)
+	selectJob = "SELECT seq, " + strings.Join(ledger.JobColumns, ", ") + " FROM jobs"
+	insertJob = "INSERT INTO jobs (" + strings.Join(ledger.JobColumns, ", ") + ") VALUES (" + placeholders(len(ledger.JobColumns)) + ")"
+	updateJob = "UPDATE jobs SET " + assignments(ledger.JobColumns[ledger.JobFixed:], 2) + " WHERE seq = ?1"
 )
 
 // CreateJob stores a new job, unless its tenant has one of the same
@@ -66,9 +58,9 @@ func (l *Ledger) CreateJob(ctx context.Context, j *ledger.Job, decide func(ledge
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		bindFixed(&b, j)
-		bindChanging(&b, j)
+		b := bind(s)
+		ledger.PutJobFixed(b, j)
+		ledger.PutJobChanging(b, j)
 		if err := stepUnique(s); err != nil {
 			return fmt.Errorf("job %s: %w", j.ID, err)
 		}
@@ -115,9 +107,9 @@ func changeJob(c *sqlite.Conn, j *ledger.Job, fn func(*ledger.Job) (ledger.JobCh
 	if err != nil {
 		return err
 	}
-	b := binder{s: s}
-	bindChanging(&b, j)
-	b.int(j.Seq)
+	b := bind(s)
+	b.Int(j.Seq)
+	ledger.PutJobChanging(b, j)
 	if err := step(s); err != nil {
 		return err
 	}
@@ -152,8 +144,8 @@ func (l *Ledger) Jobs(ctx context.Context, f ledger.JobFilter) ([]ledger.Job, er
 		for _, status := range statuses {
 			var damage error
 			q, tail := jobQuery(f, status)
-			err := q.run(c, selectJob, tail, func(r scanner) {
-				j, err := scanJob(r)
+			err := q.run(c, selectJob, tail, func(r ledger.Reader) {
+				j, err := ledger.ScanJob(r)
 				all, damage = append(all, j), errors.Join(damage, err)
 			})
 			if err = errors.Join(err, damage); err != nil {
@@ -173,19 +165,19 @@ func (l *Ledger) Jobs(ctx context.Context, f ledger.JobFilter) ([]ledger.Job, er
 }
 
 func jobQuery(f ledger.JobFilter, status ledger.Status) (q query, tail string) {
-	q.and("seq < ?", noBound(f.Before))
+	q.And("seq < ?", noBound(f.Before))
 	for _, c := range []struct{ column, value string }{
 		{"tenant_id", f.Tenant}, {"status", string(status)}, {"type", f.Type}, {"schedule_id", f.Schedule},
 	} {
 		if c.value != "" {
-			q.and(c.column+" = ?", c.value)
+			q.And(c.column+" = ?", c.value)
 		}
 	}
 	if f.Type == "" {
-		q.and("type <> ?", ledger.TypeFetch)
+		q.And("type <> ?", ledger.TypeFetch)
 	}
 	if f.Match != "" {
-		q.and("(instr(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_each(seeds) WHERE instr(value, ?) > 0))", f.Match, f.Match)
+		q.And("(instr(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_each(seeds) WHERE instr(value, ?) > 0))", f.Match, f.Match)
 	}
 	return q, fmt.Sprintf("ORDER BY seq DESC LIMIT %d", noLimit(f.Limit))
 }
@@ -232,58 +224,12 @@ func oneJob(c *sqlite.Conn, where string, args ...any) (ledger.Job, error) {
 	if perr != nil {
 		return j, perr
 	}
-	rerr := each(s, func(r scanner) error {
-		j, err = scanJob(r)
+	rerr := each(s, func(r ledger.Reader) error {
+		j, err = ledger.ScanJob(r)
 		return nil
 	})
 	if rerr != nil {
 		return j, rerr
 	}
-	return j, err
-}
-
-func bindFixed(b *binder, j *ledger.Job) {
-	b.must(j.ID)
-	b.must(j.Tenant)
-	b.url(j.Idempotency)
-	b.url(j.Fingerprint)
-	b.must(j.Month)
-	b.ms(j.Created)
-}
-
-func bindChanging(b *binder, j *ledger.Job) {
-	b.must(j.Type)
-	b.must(string(j.Status))
-	b.text(j.Error)
-	if j.Success == nil {
-		b.null()
-	} else {
-		b.bool(*j.Success)
-	}
-	b.int(int64(j.Priority))
-	b.list(j.Seeds)
-	b.url(string(j.Request))
-	b.url(string(j.Limits))
-	b.url(j.Webhook)
-	b.url(j.Schedule)
-	b.intOrNull(j.Crawl)
-	b.int(j.Reserved)
-	b.int(j.Spent)
-	b.ms(j.Granted)
-	b.int(j.Ran.Microseconds())
-	b.ms(j.Ended)
-	b.ms(j.Updated)
-}
-
-func scanJob(r scanner) (ledger.Job, error) {
-	j := ledger.Job{Seq: r.int(), ID: r.text(), Tenant: r.text(), Idempotency: r.text(), Fingerprint: r.text(), Month: r.text(), Created: r.ms(),
-		Type: r.text(), Status: ledger.Status(r.text()), Error: r.text(), Success: r.maybe(), Priority: int(r.int())}
-	var err error
-	if j.Seeds, err = r.list(); err != nil {
-		err = fmt.Errorf("seeds of job %s: %w", j.ID, err)
-	}
-	j.Request, j.Limits, j.Webhook, j.Schedule, j.Crawl = r.json(), r.json(), r.text(), r.text(), r.int()
-	j.Reserved, j.Spent, j.Granted, j.Ran = r.int(), r.int(), r.ms(), r.durUS()
-	j.Ended, j.Updated = r.ms(), r.ms()
 	return j, err
 }

@@ -38,8 +38,8 @@ func TestALedgerOfVersionTwoIsUpgradedWithItsDataIntact(t *testing.T) {
 	run(`INSERT INTO crawls (status, seeds, spec, started_ms, processed) VALUES ('paused', '["https://a.example/"]', '{"depth":3}', 1000, 1)`)
 	run(`INSERT INTO crawl_settings VALUES (1, 2000, '{"depth":4}')`)
 	run(fmt.Sprintf(`INSERT INTO pages (id, crawl_id, fp, url, host, depth, tries, outcome, status, robots_allowed)
-		VALUES (%d, 1, zeroblob(16), 'https://a.example/', 'a.example', 0, 1, 'ok', 200, 1)`, firstID(1)+1))
-	run(fmt.Sprintf(`INSERT INTO page_links VALUES (%d, zeroblob(16))`, firstID(1)+1))
+		VALUES (%d, 1, zeroblob(16), 'https://a.example/', 'a.example', 0, 1, 'ok', 200, 1)`, ledger.BeforePages(1)+1))
+	run(fmt.Sprintf(`INSERT INTO page_links VALUES (%d, zeroblob(16))`, ledger.BeforePages(1)+1))
 	run(`INSERT INTO requests (crawl_id, permit, pace_group, kind, outcome, gap_owed_us, in_flight, cap, fp) VALUES (1, 1, 'a.example', 'page', 'ok', 5, 1, 2, zeroblob(16))`)
 	run(`INSERT INTO evidence_log VALUES (1, zeroblob(16), 'trap', 5, 'https://a.example/', '{}', '{}', 1)`)
 	run(`INSERT INTO domains (host, adaptive_delay_ms) VALUES ('a.example', 1500)`)
@@ -51,7 +51,11 @@ func TestALedgerOfVersionTwoIsUpgradedWithItsDataIntact(t *testing.T) {
 
 	l := open(t, path)
 	for _, table := range old {
-		if d := cmp.Diff(before[table], rows(t, db, "SELECT * FROM "+table)); d != "" {
+		after := rows(t, db, "SELECT * FROM "+table)
+		for i := range after { // columns that came since are behind the others
+			after[i] = after[i][:len(before[table][0])]
+		}
+		if d := cmp.Diff(before[table], after); d != "" {
 			t.Errorf("%s (-before +after):\n%s", table, d)
 		}
 	}
@@ -99,7 +103,7 @@ func TestNoLookUpOfJobsReadsThoseThatHaveEnded(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return each(s, func(scanner) error { plan = append(plan, s.ColumnText(3)); return nil })
+			return each(s, func(ledger.Reader) error { plan = append(plan, s.ColumnText(3)); return nil })
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -11,7 +12,10 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-const keyColumns = "id, tenant_id, name, scopes, hash, created_ms, last_used_ms, revoked_ms"
+var (
+	selectKey = "SELECT " + strings.Join(ledger.KeyColumns, ", ") + " FROM api_keys "
+	insertKey = "INSERT INTO api_keys (" + strings.Join(ledger.KeyColumns, ", ") + ") VALUES (" + placeholders(len(ledger.KeyColumns)) + ")"
+)
 
 // CreateKey stores a new key. One without a tenant is the operator's own.
 func (l *Ledger) CreateKey(ctx context.Context, k ledger.Key) error {
@@ -21,19 +25,11 @@ func (l *Ledger) CreateKey(ctx context.Context, k ledger.Key) error {
 				return err
 			}
 		}
-		s, err := c.Prepare("INSERT INTO api_keys (" + keyColumns + ") VALUES (" + placeholders(8) + ")")
+		s, err := c.Prepare(insertKey)
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		b.must(k.ID)
-		b.url(k.Tenant)
-		b.text(k.Name)
-		b.list(k.Scopes)
-		b.blob(k.Hash)
-		b.ms(k.Created)
-		b.ms(k.LastUsed)
-		b.ms(k.Revoked)
+		ledger.PutKey(bind(s), &k)
 		return stepUnique(s)
 	})
 	if err != nil {
@@ -121,20 +117,15 @@ func (l *Ledger) TouchKey(ctx context.Context, id string, at time.Time) error {
 }
 
 func readKeys(c *sqlite.Conn, where string, args ...any) ([]ledger.Key, error) {
-	s, err := bindAll(c, "SELECT "+keyColumns+" FROM api_keys "+where, args...)
+	s, err := bindAll(c, selectKey+where, args...)
 	if err != nil {
 		return nil, err
 	}
 	var all []ledger.Key
-	err = each(s, func(r scanner) error {
-		k := ledger.Key{ID: r.text(), Tenant: r.text(), Name: r.text()}
-		var err error
-		if k.Scopes, err = r.list(); err != nil {
-			return fmt.Errorf("scopes of key %s: %w", k.ID, err)
-		}
-		k.Hash, k.Created, k.LastUsed, k.Revoked = r.blob(), r.ms(), r.ms(), r.ms()
+	err = each(s, func(r ledger.Reader) error {
+		k, err := ledger.ScanKey(r)
 		all = append(all, k)
-		return nil
+		return err
 	})
 	return all, err
 }

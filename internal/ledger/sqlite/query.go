@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"zombiezen.com/go/sqlite"
+
+	"tiptoe/internal/ledger"
 )
 
 // query collects conditions and their arguments.
@@ -12,26 +14,26 @@ type query struct {
 	args  []any
 }
 
-// and adds a condition with a ? for each argument.
-func (q *query) and(cond string, args ...any) {
+// And adds a condition with a ? for each argument.
+func (q *query) And(cond string, args ...any) {
 	q.where = append(q.where, cond)
 	q.args = append(q.args, args...)
 }
 
-// match adds the condition that a column contains a text or, if the text has
+// Match adds the condition that a column contains a text or, if the text has
 // a *, is like it as a whole. Nothing but the * is special: a URL may well
 // contain ? and [.
-func (q *query) match(column, pattern string) {
+func (q *query) Match(column, pattern string) {
 	if !strings.Contains(pattern, "*") {
-		q.and("instr("+column+", ?) > 0", pattern)
+		q.And("instr("+column+", ?) > 0", pattern)
 		return
 	}
-	q.and(column+" GLOB ?", strings.NewReplacer("?", "[?]", "[", "[[]").Replace(pattern))
+	q.And(column+" GLOB ?", strings.NewReplacer("?", "[?]", "[", "[[]").Replace(pattern))
 }
 
 // run calls fn for every row. The statement is not kept: filters have too
 // many shapes to keep them all.
-func (q *query) run(c *sqlite.Conn, selectFrom, tail string, fn func(scanner)) error {
+func (q *query) run(c *sqlite.Conn, selectFrom, tail string, fn func(ledger.Reader)) error {
 	s, _, err := c.PrepareTransient(selectFrom + " WHERE " + strings.Join(q.where, " AND ") + " " + tail)
 	if err != nil {
 		return err
@@ -40,5 +42,5 @@ func (q *query) run(c *sqlite.Conn, selectFrom, tail string, fn func(scanner)) e
 	if err := bindArgs(s, q.args); err != nil {
 		return err
 	}
-	return each(s, func(r scanner) error { fn(r); return nil })
+	return each(s, func(r ledger.Reader) error { fn(r); return nil })
 }

@@ -15,7 +15,7 @@ import (
 // replay joins a throttled request with its evidence, which is found by the
 // time at which the answer ended: both carry it, one to the microsecond, one to
 // the millisecond.
-const replay = `SELECT ` + requestColumns + `,
+var replay = `SELECT ` + requestColumns + `,
 		CASE WHEN r.outcome = 'throttled' THEN (
 			SELECT json_extract(e.content, '$.retryAfter') FROM evidence_log AS e
 			WHERE e.crawl_id = r.crawl_id AND e.fp = r.fp AND e.type = 'throttled' AND e.at_ms = r.ended_us / 1000) END
@@ -45,9 +45,9 @@ func (l *Ledger) Replay(ctx context.Context, crawl int64) iter.Seq2[ledger.Repla
 			if crawl != 0 {
 				s.BindInt64(1, crawl)
 			}
-			return each(s, func(r scanner) error {
-				v := ledger.Replayed{Request: scanRequest(&r)}
-				v.RetryAfter = r.text()
+			return each(s, func(r ledger.Reader) error {
+				v := ledger.Replayed{Request: ledger.ScanRequest(r)}
+				v.RetryAfter = r.Text()
 				if !yield(v, nil) {
 					return errStopped
 				}
@@ -66,16 +66,12 @@ func (l *Ledger) Replay(ctx context.Context, crawl int64) iter.Seq2[ledger.Repla
 func (l *Ledger) Judgements(ctx context.Context) iter.Seq2[ledger.Judged, error] {
 	return func(yield func(ledger.Judged, error) bool) {
 		err := l.read(ctx, func(c *sqlite.Conn) error {
-			s, err := c.Prepare(`SELECT crawl_id, fp, host, outcome, robots_allowed, crawl_delay_ms, robots_fetched_ms, robots_ignored
-				FROM pages ORDER BY id`)
+			s, err := c.Prepare("SELECT " + ledger.JudgedColumns + " FROM pages ORDER BY id")
 			if err != nil {
 				return err
 			}
-			return each(s, func(r scanner) error {
-				j := ledger.Judged{Crawl: r.int(), FP: r.fp(), Host: r.text(), Outcome: r.outcome()}
-				j.Robots.Decided = s.ColumnType(r.i) != sqlite.TypeNull
-				j.Robots.Allowed, j.Robots.CrawlDelay, j.Robots.FetchedAt, j.Robots.Ignored = r.bool(), r.durMS(), r.ms(), r.bool()
-				if !yield(j, nil) {
+			return each(s, func(r ledger.Reader) error {
+				if !yield(ledger.ScanJudged(r), nil) {
 					return errStopped
 				}
 				return nil
@@ -97,11 +93,11 @@ func (l *Ledger) RequestsOf(ctx context.Context, crawl int64, fp weburl.Fingerpr
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		b.int(crawl)
-		b.fp(fp)
-		return each(s, func(r scanner) error {
-			all = append(all, scanRequest(&r))
+		b := bind(s)
+		b.Int(crawl)
+		b.FP(fp)
+		return each(s, func(r ledger.Reader) error {
+			all = append(all, ledger.ScanRequest(r))
 			return nil
 		})
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/ledger/ledgertest"
 	"tiptoe/internal/weburl"
 )
 
@@ -23,7 +24,7 @@ func fill(t testing.TB, l *Ledger, n int) int64 {
 	if err := exec(c, fmt.Sprintf(`INSERT INTO pages (id, crawl_id, fp, url, host, depth, tries, outcome, status, title, total_us)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		SELECT %d + i, %d, CAST(printf('%%016d', i) AS BLOB), 'https://a.example/page/' || i, 'a.example', 1, 1, 'ok', 200,
-			'The title of page ' || i, (i * 7919) %% 1000003 FROM n`, n, firstID(crawl), crawl)); err != nil {
+			'The title of page ' || i, (i * 7919) %% 1000003 FROM n`, n, ledger.BeforePages(crawl), crawl)); err != nil {
 		t.Fatal(err)
 	}
 	return crawl
@@ -89,7 +90,7 @@ func BenchmarkLinksTo(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const pages = 20_000
 	for i := 0; i < pages; i += 1000 {
-		if err := l.Commit(b.Context(), benchBatch(r, crawl, i, 1000)); err != nil {
+		if err := l.Commit(b.Context(), ledgertest.BenchBatch(r, crawl, i, 1000)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -107,12 +108,16 @@ func BenchmarkLinksTo(b *testing.B) {
 }
 
 func TestAListingSeeksToItsCursorByOneBound(t *testing.T) {
-	after := firstID(3) + 77
-	q := pageQuery(3, ledger.PageFilter{After: after})
-	if len(q.where) != 2 || q.where[0] != "id > ?" || q.args[0] != after || q.where[1] != "id < ?" || q.args[1] != endID(3) {
+	after := ledger.BeforePages(3) + 77
+	choose := func(f ledger.PageFilter) (q query) {
+		f.Choose(3, &q)
+		return q
+	}
+	q := choose(ledger.PageFilter{After: after})
+	if len(q.where) != 2 || q.where[0] != "id > ?" || q.args[0] != after || q.where[1] != "id < ?" || q.args[1] != ledger.AfterPages(3) {
 		t.Errorf("%v %v: a second lower bound makes a listing quadratic", q.where, q.args)
 	}
-	if q := pageQuery(3, ledger.PageFilter{After: 5}); q.args[0] != firstID(3) {
+	if q := choose(ledger.PageFilter{After: 5}); q.args[0] != ledger.BeforePages(3) {
 		t.Errorf("a cursor before the crawl leads into another: %v", q.args)
 	}
 }

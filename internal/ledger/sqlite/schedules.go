@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -13,12 +14,14 @@ import (
 	"tiptoe/internal/ledger"
 )
 
-const (
-	scheduleColumns = "id, tenant_id, created_ms, name, rule, request, enabled, next_ms, last_ms, last_job_id, skipped, note"
-
-	// The schedules of a disabled tenant rest: they are due when it is back.
-	dueSchedules = "FROM schedules WHERE next_ms <= ?1 AND tenant_id NOT IN (SELECT id FROM tenants WHERE disabled) ORDER BY next_ms, id LIMIT ?2"
+var (
+	selectSchedule = "SELECT " + strings.Join(ledger.ScheduleColumns, ", ") + " "
+	insertSchedule = "INSERT INTO schedules (" + strings.Join(ledger.ScheduleColumns, ", ") + ") VALUES (" + placeholders(len(ledger.ScheduleColumns)) + ")"
+	updateSchedule = "UPDATE schedules SET " + assignments(ledger.ScheduleColumns[ledger.ScheduleFixed:], 2) + " WHERE id = ?1"
 )
+
+// The schedules of a disabled tenant rest: they are due when it is back.
+const dueSchedules = "FROM schedules WHERE next_ms <= ?1 AND tenant_id NOT IN (SELECT id FROM tenants WHERE disabled) ORDER BY next_ms, id LIMIT ?2"
 
 // CreateSchedule stores a new schedule, unless its tenant has as many already
 // as it may have.
@@ -38,15 +41,11 @@ func (l *Ledger) CreateSchedule(ctx context.Context, s ledger.Schedule, most int
 		if most > 0 && n >= most {
 			return ledger.ErrFull
 		}
-		insert, err := c.Prepare("INSERT INTO schedules (" + scheduleColumns + ") VALUES (" + placeholders(12) + ")")
+		insert, err := c.Prepare(insertSchedule)
 		if err != nil {
 			return err
 		}
-		b := binder{s: insert}
-		b.must(s.ID)
-		b.must(s.Tenant)
-		b.ms(s.Created)
-		bindSchedule(&b, &s)
+		ledger.PutSchedule(bind(insert), &s)
 		return stepUnique(insert)
 	})
 	if err != nil {
@@ -68,14 +67,13 @@ func (l *Ledger) UpdateSchedule(ctx context.Context, tenant, id string, fn func(
 			return err
 		}
 		s.ID, s.Tenant, s.Created = old.ID, old.Tenant, old.Created
-		update, err := c.Prepare(`UPDATE schedules SET name = ?1, rule = ?2, request = ?3, enabled = ?4, next_ms = ?5, last_ms = ?6,
-			last_job_id = ?7, skipped = ?8, note = ?9 WHERE id = ?10`)
+		update, err := c.Prepare(updateSchedule)
 		if err != nil {
 			return err
 		}
-		b := binder{s: update}
-		bindSchedule(&b, &s)
-		b.must(id)
+		b := bind(update)
+		b.Must(id)
+		ledger.PutScheduleChanging(b, &s)
 		return step(update)
 	})
 	if err != nil {
@@ -163,31 +161,14 @@ func scheduleOf(c *sqlite.Conn, tenant, id string) (ledger.Schedule, error) {
 }
 
 func readSchedules(c *sqlite.Conn, from string, args ...any) ([]ledger.Schedule, error) {
-	s, err := bindAll(c, "SELECT "+scheduleColumns+" "+from, args...)
+	s, err := bindAll(c, selectSchedule+from, args...)
 	if err != nil {
 		return nil, err
 	}
 	var all []ledger.Schedule
-	err = each(s, func(r scanner) error {
-		all = append(all, ledger.Schedule{ID: r.text(), Tenant: r.text(), Created: r.ms(), Name: r.text(), Rule: r.text(), Request: r.json(),
-			Enabled: r.bool(), Next: r.ms(), Last: r.ms(), LastJob: r.text(), Skipped: r.int(), Note: r.text()})
+	err = each(s, func(r ledger.Reader) error {
+		all = append(all, ledger.ScanSchedule(r))
 		return nil
 	})
 	return all, err
-}
-
-// bindSchedule sees to it that a disabled schedule is never due.
-func bindSchedule(b *binder, s *ledger.Schedule) {
-	if !s.Enabled {
-		s.Next = time.Time{}
-	}
-	b.text(s.Name)
-	b.must(s.Rule)
-	b.url(string(s.Request))
-	b.bool(s.Enabled)
-	b.ms(s.Next)
-	b.ms(s.Last)
-	b.url(s.LastJob)
-	b.int(s.Skipped)
-	b.text(s.Note)
 }

@@ -114,7 +114,7 @@ func TestAReaderThatLingersDoesNotStopTheWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	if err := l.Commit(t.Context(), benchBatch(r, crawl, 0, 10)); err != nil {
+	if err := l.Commit(t.Context(), ledgertest.BenchBatch(r, crawl, 0, 10)); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.QueryRow("SELECT count(*) FROM pages").Scan(&n); err != nil || n != 0 {
@@ -130,7 +130,7 @@ func TestACommitBehindAnothersLockEndsWithItsContextAndWorksAfterwards(t *testin
 	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	b := benchBatch(rand.New(rand.NewPCG(1, 2)), crawl, 0, 10)
+	b := ledgertest.BenchBatch(rand.New(rand.NewPCG(1, 2)), crawl, 0, 10)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := l.Commit(ctx, b); !errors.Is(err, context.DeadlineExceeded) {
@@ -156,7 +156,7 @@ func TestAFullDiskFailsTheBatchWholeAndTheLedgerWorksOnceThereIsRoom(t *testing.
 	}
 	limit("40")
 	r := rand.New(rand.NewPCG(1, 2))
-	b := benchBatch(r, crawl, 0, 1000)
+	b := ledgertest.BenchBatch(r, crawl, 0, 1000)
 	err := l.Commit(t.Context(), b)
 	if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultFull {
 		t.Fatalf("error %v, want SQLITE_FULL", err)
@@ -259,7 +259,7 @@ func TestAClosedLedgerIsOneFileAndOpensAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	crawl := create(t, l)
-	want := benchBatch(rand.New(rand.NewPCG(1, 2)), crawl, 0, 10)
+	want := ledgertest.BenchBatch(rand.New(rand.NewPCG(1, 2)), crawl, 0, 10)
 	if err := l.Commit(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}

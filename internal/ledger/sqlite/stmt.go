@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -121,7 +120,9 @@ func assignments(columns []string, first int) string {
 }
 
 // each calls fn for every row of a statement and resets it.
-func each(s *sqlite.Stmt, fn func(scanner) error) error {
+func each(s *sqlite.Stmt, fn func(ledger.Reader) error) error {
+	values := &columns{s: s}
+	r := ledger.Reader{Values: values}
 	for {
 		row, err := s.Step()
 		if err != nil {
@@ -130,12 +131,10 @@ func each(s *sqlite.Stmt, fn func(scanner) error) error {
 		if !row {
 			return s.Reset()
 		}
-		if err := fn(scanner{s: s}); err != nil {
+		values.i = 0
+		if err := fn(r); err != nil {
 			s.Reset()
 			return err
 		}
 	}
 }
-
-// ceil rounds up to whole units: a stored wait is never shorter than the wait.
-func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }

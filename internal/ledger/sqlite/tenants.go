@@ -3,25 +3,29 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 
 	"tiptoe/internal/ledger"
 )
 
-const tenantColumns = "id, name, plan, weight, disabled, webhook_secret, created_ms"
+var (
+	selectTenant = "SELECT " + strings.Join(ledger.TenantColumns, ", ") + " FROM tenants "
+	insertTenant = "INSERT INTO tenants (" + strings.Join(ledger.TenantColumns, ", ") + ") VALUES (" + placeholders(len(ledger.TenantColumns)) + ")"
+	updateTenant = "UPDATE tenants SET " + assignments(ledger.TenantColumns[ledger.TenantFixed:], 2) + " WHERE id = ?1"
+
+	actionColumns = strings.Join(ledger.ActionColumns, ", ")
+)
 
 // CreateTenant stores a new tenant, or returns ledger.ErrExists.
 func (l *Ledger) CreateTenant(ctx context.Context, t ledger.Tenant) error {
 	err := l.write(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare("INSERT INTO tenants (" + tenantColumns + ") VALUES (" + placeholders(7) + ")")
+		s, err := c.Prepare(insertTenant)
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		b.must(t.ID)
-		bindTenant(&b, &t)
-		b.ms(t.Created)
+		ledger.PutTenant(bind(s), &t)
 		return stepUnique(s)
 	})
 	if err != nil {
@@ -43,13 +47,13 @@ func (l *Ledger) UpdateTenant(ctx context.Context, id string, fn func(*ledger.Te
 			return err
 		}
 		t.ID, t.Created = id, created
-		s, err := c.Prepare("UPDATE tenants SET name = ?1, plan = ?2, weight = ?3, disabled = ?4, webhook_secret = ?5 WHERE id = ?6")
+		s, err := c.Prepare(updateTenant)
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		bindTenant(&b, &t)
-		b.must(id)
+		b := bind(s)
+		b.Must(id)
+		ledger.PutTenantChanging(b, &t)
 		return step(s)
 	})
 	if err != nil {
@@ -75,12 +79,12 @@ func (l *Ledger) Tenant(ctx context.Context, id string) (ledger.Tenant, error) {
 func (l *Ledger) Tenants(ctx context.Context) ([]ledger.Tenant, error) {
 	var all []ledger.Tenant
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare("SELECT " + tenantColumns + " FROM tenants ORDER BY id")
+		s, err := c.Prepare(selectTenant + "ORDER BY id")
 		if err != nil {
 			return err
 		}
-		return each(s, func(r scanner) error {
-			all = append(all, scanTenant(r))
+		return each(s, func(r ledger.Reader) error {
+			all = append(all, ledger.ScanTenant(r))
 			return nil
 		})
 	})
@@ -92,12 +96,12 @@ func (l *Ledger) Tenants(ctx context.Context) ([]ledger.Tenant, error) {
 
 func tenant(c *sqlite.Conn, id string) (ledger.Tenant, error) {
 	t, err := ledger.Tenant{}, ledger.ErrNoTenant
-	s, perr := bindAll(c, "SELECT "+tenantColumns+" FROM tenants WHERE id = ?1", id)
+	s, perr := bindAll(c, selectTenant+"WHERE id = ?1", id)
 	if perr != nil {
 		return t, perr
 	}
-	rerr := each(s, func(r scanner) error {
-		t, err = scanTenant(r), nil
+	rerr := each(s, func(r ledger.Reader) error {
+		t, err = ledger.ScanTenant(r), nil
 		return nil
 	})
 	if rerr != nil {
@@ -106,34 +110,14 @@ func tenant(c *sqlite.Conn, id string) (ledger.Tenant, error) {
 	return t, err
 }
 
-func bindTenant(b *binder, t *ledger.Tenant) {
-	t.Weight = max(t.Weight, 1)
-	b.text(t.Name)
-	b.text(t.Plan)
-	b.int(int64(t.Weight))
-	b.bool(t.Disabled)
-	b.url(t.WebhookSecret)
-}
-
-func scanTenant(r scanner) ledger.Tenant {
-	return ledger.Tenant{ID: r.text(), Name: r.text(), Plan: r.text(), Weight: int(r.int()), Disabled: r.bool(),
-		WebhookSecret: r.text(), Created: r.ms()}
-}
-
 // LogAction remembers what an operator did.
 func (l *Ledger) LogAction(ctx context.Context, a ledger.Action) error {
 	err := l.write(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare("INSERT INTO operator_log (at_ms, key_id, action, target, detail, remote) VALUES (" + placeholders(6) + ")")
+		s, err := c.Prepare("INSERT INTO operator_log (" + actionColumns + ") VALUES (" + placeholders(len(ledger.ActionColumns)) + ")")
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		b.ms(a.At)
-		b.text(a.Key)
-		b.must(ledger.Text(a.Action))
-		b.text(a.Target)
-		b.url(a.Detail)
-		b.text(a.Remote)
+		ledger.PutAction(bind(s), &a)
 		return step(s)
 	})
 	if err != nil {
@@ -147,12 +131,12 @@ func (l *Ledger) LogAction(ctx context.Context, a ledger.Action) error {
 func (l *Ledger) Actions(ctx context.Context, before int64, limit int) ([]ledger.Action, error) {
 	var all []ledger.Action
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare("SELECT id, at_ms, key_id, action, target, detail, remote FROM operator_log WHERE id < ?1 ORDER BY id DESC LIMIT ?2")
+		s, err := c.Prepare("SELECT id, " + actionColumns + " FROM operator_log WHERE id < ?1 ORDER BY id DESC LIMIT ?2")
 		if err != nil {
 			return err
 		}
-		return each(bindInts(s, noBound(before), noLimit(limit)), func(r scanner) error {
-			all = append(all, ledger.Action{ID: r.int(), At: r.ms(), Key: r.text(), Action: r.text(), Target: r.text(), Detail: r.text(), Remote: r.text()})
+		return each(bindInts(s, noBound(before), noLimit(limit)), func(r ledger.Reader) error {
+			all = append(all, ledger.ScanAction(r))
 			return nil
 		})
 	})

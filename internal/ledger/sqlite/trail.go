@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 
@@ -18,18 +19,15 @@ import (
 func (l *Ledger) Evidence(ctx context.Context, crawl int64, url string) ([]ledger.Evidence, error) {
 	var all []ledger.Evidence
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		s, err := c.Prepare(`SELECT crawl_id, url, fp, type, content, metadata, confidence, at_ms, line, robots_fetched_ms, ignored
-			FROM evidence WHERE crawl_id = ?1 AND fp = ?2 ORDER BY at_ms, type`)
+		s, err := c.Prepare("SELECT " + ledger.EvidenceColumns + " FROM evidence WHERE crawl_id = ?1 AND fp = ?2 ORDER BY at_ms, type")
 		if err != nil {
 			return err
 		}
-		b := binder{s: s}
-		b.int(crawl)
-		b.fp(weburl.FromCanonical(url).Fingerprint())
-		return each(s, func(r scanner) error {
-			all = append(all, ledger.Evidence{Crawl: r.int(), URL: r.text(), FP: r.fp(), Type: r.text(),
-				Content: r.text(), Metadata: r.text(), Confidence: r.float(), At: r.ms(),
-				Line: int(r.int()), FetchedAt: r.ms(), Ignored: r.bool()})
+		b := bind(s)
+		b.Int(crawl)
+		b.FP(weburl.FromCanonical(url).Fingerprint())
+		return each(s, func(r ledger.Reader) error {
+			all = append(all, ledger.ScanEvidence(r))
 			return nil
 		})
 	})
@@ -57,8 +55,8 @@ func (l *Ledger) requests(ctx context.Context, crawl int64, yield func(ledger.Re
 		if err != nil {
 			return err
 		}
-		return each(bindInts(s, crawl), func(r scanner) error {
-			permits = append(permits, r.int())
+		return each(bindInts(s, crawl), func(r ledger.Reader) error {
+			permits = append(permits, r.Int())
 			return nil
 		})
 	})
@@ -68,8 +66,8 @@ func (l *Ledger) requests(ctx context.Context, crawl int64, yield func(ledger.Re
 		err = l.read(ctx, func(c *sqlite.Conn) error {
 			s, err := c.Prepare("SELECT " + requestColumns + " FROM requests AS r WHERE crawl_id = ?1 AND permit = ?2")
 			for i := 0; err == nil && i < n; i++ {
-				err = each(bindInts(s, crawl, permits[i]), func(r scanner) error {
-					chunk = append(chunk, scanRequest(&r))
+				err = each(bindInts(s, crawl, permits[i]), func(r ledger.Reader) error {
+					chunk = append(chunk, ledger.ScanRequest(r))
 					return nil
 				})
 			}
@@ -85,25 +83,17 @@ func (l *Ledger) requests(ctx context.Context, crawl int64, yield func(ledger.Re
 	return err
 }
 
-const requestColumns = `r.crawl_id, r.permit, r.pace_group, r.kind, r.cause, r.outcome, r.status, r.started_us, r.ended_us,
-	r.gap_owed_us, r.in_flight, r.cap, r.fp, r.url, r.error, r.granted_us, r.gap_why, r.asked_until_us, r.asked_after, r.retry_at_us, r.retry_why`
-
-func scanRequest(r *scanner) ledger.Request {
-	return ledger.Request{Crawl: r.int(), Permit: uint64(r.int()), Group: r.text(), Kind: r.text(), Cause: r.text(),
-		Outcome: r.outcome(), Status: int(r.int()), Started: r.us(), Ended: r.us(), GapOwed: r.durUS(),
-		InFlight: int(r.int()), Cap: int(r.int()), FP: r.fp(), URL: r.text(), Error: r.text(),
-		Granted: r.us(), GapWhy: r.text(), AskedUntil: r.us(), AskedAfter: uint64(r.int()), RetryAt: r.us(), RetryWhy: r.text()}
-}
+var requestColumns = "r." + strings.Join(ledger.RequestTable.Names, ", r.")
 
 // LinksTo finds the pages that link to any of the targets, which are low
 // halves of fingerprints, and names the first perTarget of them for each (all
 // if 0). It reads every link of the crawl once.
 func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, perTarget int) (map[uint64]ledger.LinkSources, error) {
-	found := make(map[uint64]*linkers, len(targets))
+	found := make(map[uint64]*ledger.Linkers, len(targets))
 	for _, t := range targets {
-		found[t] = &linkers{}
+		found[t] = &ledger.Linkers{}
 	}
-	after := firstID(crawl)
+	after := ledger.BeforePages(crawl)
 	var err error
 	for err == nil {
 		n := 0
@@ -113,16 +103,16 @@ func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, per
 				return err
 			}
 			var blob []byte
-			return each(bindInts(s, after, endID(crawl), chunkRows), func(r scanner) error {
+			return each(bindInts(s, after, ledger.AfterPages(crawl), chunkRows), func(r ledger.Reader) error {
 				n++
-				after = r.int()
+				after = r.Int()
 				if size := s.ColumnLen(1); cap(blob) < size {
 					blob = make([]byte, size)
 				}
 				blob = blob[:s.ColumnBytes(1, blob[:cap(blob)])]
 				for b := blob; len(b) >= 8; b = b[8:] {
 					if w := found[binary.LittleEndian.Uint64(b)]; w != nil {
-						w.add(after, perTarget)
+						w.Add(after, perTarget)
 					}
 				}
 				return nil
@@ -141,48 +131,19 @@ func (l *Ledger) LinksTo(ctx context.Context, crawl int64, targets []uint64, per
 	return nil, fmt.Errorf("find links: %w", err)
 }
 
-type linkers struct {
-	count int64
-	last  int64
-	ids   []int64
-}
-
-// add counts a page once, however often it has the link.
-func (w *linkers) add(id int64, max int) {
-	if id == w.last {
-		return
-	}
-	w.last = id
-	w.count++
-	if max == 0 || len(w.ids) < max {
-		w.ids = append(w.ids, id)
-	}
-}
-
-func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*linkers) (map[uint64]ledger.LinkSources, error) {
-	result := make(map[uint64]ledger.LinkSources)
+func (l *Ledger) nameLinkers(ctx context.Context, found map[uint64]*ledger.Linkers) (map[uint64]ledger.LinkSources, error) {
 	names := map[int64]string{} // a page with one broken link often has more
 	err := l.read(ctx, func(c *sqlite.Conn) error {
 		s, err := c.Prepare("SELECT url FROM pages WHERE id = ?1")
-		if err != nil {
-			return err
-		}
-		for target, w := range found {
-			if w.count == 0 {
-				continue
-			}
-			src := ledger.LinkSources{Count: w.count}
-			for _, id := range w.ids {
-				if _, ok := names[id]; !ok {
-					if err := each(bindInts(s, id), func(r scanner) error { names[id] = r.text(); return nil }); err != nil {
-						return err
-					}
+		for _, w := range found {
+			for _, id := range w.IDs {
+				if _, ok := names[id]; ok || err != nil {
+					continue
 				}
-				src.URLs = append(src.URLs, names[id])
+				err = each(bindInts(s, id), func(r ledger.Reader) error { names[id] = r.Text(); return nil })
 			}
-			result[target] = src
 		}
-		return nil
+		return err
 	})
-	return result, err
+	return ledger.Sources(found, names), err
 }

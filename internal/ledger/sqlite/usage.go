@@ -33,8 +33,8 @@ func usageOf(c *sqlite.Conn, tenant, month string) (ledger.Usage, error) {
 	if err != nil {
 		return u, err
 	}
-	return u, each(s, func(r scanner) error {
-		u.Used, u.Reserved = r.int(), r.int()
+	return u, each(s, func(r ledger.Reader) error {
+		u.Used, u.Reserved = r.Int(), r.Int()
 		return nil
 	})
 }
