@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 
@@ -72,13 +70,6 @@ func (a *API) know(rt route) {
 		panic("api: route " + rt.method + " " + rt.path + " has no scope")
 	}
 	a.routes[rt.method+" "+rt.path] = &rt
-}
-
-// jsonFormat escapes <, > and &, so that no answer is a page even for a
-// reader that ignores its type.
-var jsonFormat = huma.Format{
-	Marshal:   func(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) },
-	Unmarshal: json.Unmarshal,
 }
 
 // List is one page of a list.

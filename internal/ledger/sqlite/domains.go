@@ -143,7 +143,7 @@ func (l *Ledger) domainChunk(ctx context.Context, f ledger.DomainFilter, after s
 	}
 	var all []ledger.Domain
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		return q.run(c, "SELECT "+domainColumns+" FROM domains", fmt.Sprintf("ORDER BY host LIMIT %d", n),
+		return q.run(c, "SELECT "+domainColumns+" FROM domains", "ORDER BY host", int64(n),
 			func(r scanner) { all = append(all, scanDomain(r)) })
 	})
 	return all, err

@@ -107,9 +107,9 @@ func (l *Ledger) pagesByID(ctx context.Context, crawl int64, f ledger.PageFilter
 			n = min(n, left)
 		}
 		q := pageQuery(crawl, f)
-		var chunk []ledger.Page
+		chunk := make([]ledger.Page, 0, min(n, 512))
 		err := l.read(ctx, func(c *sqlite.Conn) error {
-			err := q.run(c, selectPage, fmt.Sprintf("ORDER BY id LIMIT %d", n),
+			err := q.run(c, selectPage, "ORDER BY id", int64(n),
 				func(r scanner) { chunk = append(chunk, scanPage(r)) })
 			for i := 0; f.Links && err == nil && i < len(chunk); i++ {
 				err = readLinks(c, &chunk[i])
@@ -146,13 +146,10 @@ func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilt
 		order += " DESC"
 	}
 	tail := "ORDER BY " + order + ", id"
-	if f.Limit > 0 {
-		tail += fmt.Sprintf(" LIMIT %d", f.Limit)
-	}
 	q := pageQuery(crawl, f)
 	var ids []int64
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		return q.run(c, "SELECT id FROM pages", tail, func(r scanner) { ids = append(ids, r.int()) })
+		return q.run(c, "SELECT id FROM pages", tail, noLimit(f.Limit), func(r scanner) { ids = append(ids, r.int()) })
 	})
 	for err == nil && len(ids) > 0 {
 		n := min(len(ids), chunkRows)
