@@ -220,7 +220,7 @@ func Test_buckets_that_are_full_again_are_dropped(t *testing.T) {
 
 func Test_turns_are_taken_in_order_and_none_is_held_for_longer_than_it_may(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := make(turns, 2)
+		turns := newTurns(4, nil)
 		begun := time.Now()
 		waited := func() time.Duration { return time.Since(begun) }
 		one, _ := turns.take(t.Context())
@@ -251,11 +251,11 @@ func Test_turns_are_taken_in_order_and_none_is_held_for_longer_than_it_may(t *te
 			end()
 		}
 		time.Sleep(time.Second) // every turn is over
-		if len(turns) != 0 {
-			t.Errorf("%d turns are still held", len(turns))
+		if len(turns.free) != 0 {
+			t.Errorf("%d turns are still held", len(turns.free))
 		}
-		turns <- struct{}{}
-		turns <- struct{}{}
+		turns.free <- struct{}{}
+		turns.free <- struct{}{}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := turns.take(ctx); err == nil {

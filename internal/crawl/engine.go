@@ -176,6 +176,13 @@ func New(cfg Config) *Engine {
 	return e
 }
 
+// Crawling reports whether there is a crawl in this process.
+func (e *Engine) Crawling() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.runs) > 0
+}
+
 // Counters are what metrics read [OBS-2].
 func (e *Engine) Counters() *limits.Counters { return &e.counts }
 
