@@ -19,6 +19,7 @@ type route struct {
 	doc          string
 	scope        string // that a key needs; open for none
 	stream       bool   // has no end of its own
+	many         bool   // reads so much that others go first
 	status       int    // of success; 0 is 200
 	errors       []int  // besides those that every route may answer with
 	answers      map[string]*huma.Response

@@ -19,7 +19,7 @@ func hurried(turns *turns, clients int, d time.Duration) int {
 	for range clients {
 		wg.Go(func() {
 			for {
-				end, err := turns.take(ctx)
+				end, err := turns.take(ctx, true)
 				if err != nil {
 					return
 				}
@@ -58,7 +58,7 @@ func Test_who_asks_the_API_now_and_then_does_not_wait_beside_a_crawl(t *testing.
 		for range 20 {
 			begun := time.Now()
 			for range 10 { // as a dashboard does
-				end, err := turns.take(t.Context())
+				end, err := turns.take(t.Context(), false)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,11 +79,67 @@ func Test_a_request_that_gives_up_while_turns_are_owed_leaves_its_place(t *testi
 		hurried(turns, 4, time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Microsecond)
 		defer cancel()
-		if _, err := turns.take(ctx); err == nil {
+		if _, err := turns.take(ctx, true); err == nil {
 			t.Fatal("nothing was owed")
 		}
-		if len(turns.free) != 0 {
-			t.Error("it still holds its place")
+		time.Sleep(time.Second)
+		if turns.free != 1 || len(turns.queues[0])+len(turns.queues[1]) != 0 {
+			t.Errorf("%d turns are free, %d requests wait", turns.free, len(turns.queues[0])+len(turns.queues[1]))
+		}
+	})
+}
+
+func Test_reading_one_job_is_quick_while_others_pull_lists_without_end(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2, func() bool { return true })
+		lists := make(chan int)
+		go func() { lists <- hurried(turns, 32, 10*time.Second) }()
+		time.Sleep(time.Second)
+		worst, sum, n := time.Duration(0), time.Duration(0), 0
+		for ; n < 100; n++ {
+			begun := time.Now()
+			end, err := turns.take(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := time.Since(begun)
+			worst, sum = max(worst, d), sum+d
+			time.Sleep(200 * time.Microsecond)
+			end()
+			time.Sleep(20 * time.Millisecond)
+		}
+		if worst > 10*time.Millisecond {
+			t.Errorf("a job waited for up to %s, %s on average", worst, sum/time.Duration(n))
+		}
+		if n := <-lists; n < 2000 {
+			t.Errorf("lists had %d turns in 10 s", n)
+		}
+	})
+}
+
+func Test_lists_have_their_turns_while_others_read_jobs_without_end(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		var had [2]int
+		for i := range 16 {
+			wg.Go(func() {
+				for {
+					end, err := turns.take(ctx, i%2 == 1)
+					if err != nil {
+						return
+					}
+					time.Sleep(time.Millisecond)
+					had[i%2]++
+					end()
+				}
+			})
+		}
+		wg.Wait()
+		if had[1] < 190 || had[1] > 210 {
+			t.Errorf("%d turns for jobs, %d for lists; one of five is theirs", had[0], had[1])
 		}
 	})
 }
