@@ -33,7 +33,7 @@ func hurried(turns *turns, clients int, d time.Duration) int {
 	return int(had.Load())
 }
 
-func Test_an_API_that_is_asked_without_end_leaves_seven_eighths_of_the_processors_to_a_crawl(t *testing.T) {
+func Test_an_API_that_is_asked_without_end_leaves_the_processors_to_a_crawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var crawling atomic.Bool
 		turns := newTurns(4, crawling.Load)
@@ -41,9 +41,9 @@ func Test_an_API_that_is_asked_without_end_leaves_seven_eighths_of_the_processor
 			t.Errorf("without a crawl two turns of a millisecond at a time made %d in 10 s", n)
 		}
 		crawling.Store(true)
-		hurried(turns, 32, time.Second) // what was saved is used up
-		if n := hurried(turns, 32, 10*time.Second); n < 4_900 || n > 5_100 {
-			t.Errorf("beside a crawl they made %d in 10 s; half a second of turns a second is 5000", n)
+		hurried(turns, 32, 3*time.Second) // what was saved is used up
+		if n := hurried(turns, 32, 10*time.Second); n < 2_200 || n > 2_350 {
+			t.Errorf("beside a crawl they made %d in 10 s; a quarter of a second of turns of 1.1 ms a second is 2273", n)
 		}
 		crawling.Store(false)
 		if n := hurried(turns, 32, 10*time.Second); n < 19_900 {
@@ -111,7 +111,7 @@ func Test_reading_one_job_is_quick_while_others_pull_lists_without_end(t *testin
 		if worst > 10*time.Millisecond {
 			t.Errorf("a job waited for up to %s, %s on average", worst, sum/time.Duration(n))
 		}
-		if n := <-lists; n < 2000 {
+		if n := <-lists; n < 1000 {
 			t.Errorf("lists had %d turns in 10 s", n)
 		}
 	})
