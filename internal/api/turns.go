@@ -10,7 +10,7 @@ import (
 
 // turns keep the API from crowding out the crawls, which share its processors.
 // Only as many requests are worked on at once as half of them could. While a
-// crawl runs, all turns together may also last for no more than a sixteenth of the
+// crawl runs, all turns together may also last for no more than an eighth of the
 // processors' time, so an API that is asked as fast as it answers becomes
 // slower, and the crawls do not; one that is asked now and then has saved up
 // enough to answer at once.
@@ -46,7 +46,7 @@ func turnsHere(crawling func() bool) *turns { return newTurns(runtime.GOMAXPROCS
 // newTurns makes the turns of so many processors.
 func newTurns(processors int, crawling func() bool) *turns {
 	most := time.Duration(processors) * turnSaved
-	return &turns{crawling: crawling, rate: float64(processors) / 16, most: most, saved: most, at: time.Now(), free: max(processors/2, 1)}
+	return &turns{crawling: crawling, rate: float64(processors) / 8, most: most, saved: most, at: time.Now(), free: max(processors/2, 1)}
 }
 
 // take waits for a turn; end ends it, once or more often.
