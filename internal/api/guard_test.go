@@ -251,10 +251,12 @@ func Test_turns_are_taken_in_order_and_none_is_held_for_longer_than_it_may(t *te
 			end()
 		}
 		time.Sleep(time.Second) // every turn is over
-		if turns.free != 2 {
-			t.Errorf("%d of two turns are free", turns.free)
+		if free, _ := turns.state(); free != 2 {
+			t.Errorf("%d of two turns are free", free)
 		}
+		turns.mu.Lock()
 		turns.free = 0
+		turns.mu.Unlock()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := turns.take(ctx, false); err == nil {

@@ -9,6 +9,13 @@ import (
 	"time"
 )
 
+// state counts free turns and who waits for one.
+func (t *turns) state() (free, waiting int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.free, len(t.queues[0]) + len(t.queues[1])
+}
+
 // hurried asks for turns of a millisecond each from many clients, one after the
 // other, and returns how many were had.
 func hurried(turns *turns, clients int, d time.Duration) int {
@@ -83,8 +90,8 @@ func Test_a_request_that_gives_up_while_turns_are_owed_leaves_its_place(t *testi
 			t.Fatal("nothing was owed")
 		}
 		time.Sleep(time.Second)
-		if turns.free != 1 || len(turns.queues[0])+len(turns.queues[1]) != 0 {
-			t.Errorf("%d turns are free, %d requests wait", turns.free, len(turns.queues[0])+len(turns.queues[1]))
+		if free, waiting := turns.state(); free != 1 || waiting != 0 {
+			t.Errorf("%d turns are free, %d requests wait", free, waiting)
 		}
 	})
 }
