@@ -77,12 +77,13 @@ func (b *bench) beside(c crawling) (ratio float64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		asked.rate, asked.refused, asked.p99 = asked.rate+r.rate/float64(b.Rounds), asked.refused+r.refused, max(asked.p99, r.p99)
+		asked.rate, asked.refused = asked.rate+r.rate/float64(b.Rounds), asked.refused+r.refused
+		asked.p99, asked.first = max(asked.p99, r.p99), max(asked.first, r.first)
 	}
 	alone = append(alone, phase())
 	pace, cpu := func(f figure) float64 { return f.perSecond }, func(f figure) float64 { return f.perCPU }
-	fmt.Printf("  alone %.0f pages/s, %.0f a CPU second; beside %.0f API requests/s (worst p99 %s, %d refused) %.0f pages/s, %.0f a CPU second; keeps %.1f %% by the clock, %.1f %% by CPU\n",
-		median(alone, pace), median(alone, cpu), asked.rate, asked.p99.Round(100*time.Microsecond), asked.refused, median(beside, pace), median(beside, cpu),
+	fmt.Printf("  alone %.0f pages/s, %.0f a CPU second; beside %.0f API answers/s (worst p99 %s, of a job %s; %d refused) %.0f pages/s, %.0f a CPU second; keeps %.1f %% by the clock, %.1f %% by CPU\n",
+		median(alone, pace), median(alone, cpu), asked.rate, asked.p99.Round(100*time.Microsecond), asked.first.Round(100*time.Microsecond), asked.refused, median(beside, pace), median(beside, cpu),
 		100*kept(alone, beside, pace), 100*kept(alone, beside, cpu))
 	return kept(alone, beside, pace), b.ctx.Err()
 }

@@ -77,7 +77,8 @@ type loading struct {
 	begun  time.Time
 
 	mu      sync.Mutex
-	times   []time.Duration
+	times   []time.Duration // of answers that were no refusals
+	first   []time.Duration // those of the first path
 	refused int
 	err     error
 }
@@ -85,6 +86,7 @@ type loading struct {
 type result struct {
 	rate     float64
 	p50, p99 time.Duration
+	first    time.Duration // 99th percentile of the first path
 	refused  int
 }
 
@@ -94,7 +96,7 @@ func (b *bench) load(paths ...string) *loading {
 	l := &loading{cancel: cancel, begun: time.Now()}
 	for n := range b.Conns {
 		l.wg.Go(func() {
-			var times []time.Duration
+			var times, first []time.Duration
 			refused := 0
 			var err error
 			for i := n; err == nil; i++ {
@@ -103,8 +105,12 @@ func (b *bench) load(paths ...string) *loading {
 				if ok, err = b.ask(ctx, paths[i%len(paths)]); err != nil {
 					break
 				}
-				if times = append(times, time.Since(at)); !ok {
+				if !ok {
 					refused++
+					continue
+				}
+				if times = append(times, time.Since(at)); i%len(paths) == 0 {
+					first = append(first, time.Since(at))
 				}
 			}
 			if errors.Is(err, context.Canceled) {
@@ -112,7 +118,7 @@ func (b *bench) load(paths ...string) *loading {
 			}
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.times = append(l.times, times...)
+			l.times, l.first = append(l.times, times...), append(l.first, first...)
 			l.refused += refused
 			l.err = errors.Join(l.err, err)
 		})
@@ -143,7 +149,13 @@ func (l *loading) stop() (r result, err error) {
 	if len(l.times) == 0 {
 		return r, errors.Join(errors.New("nothing was answered"), l.err)
 	}
-	slices.Sort(l.times)
-	at := func(q float64) time.Duration { return l.times[int(q*float64(len(l.times)-1))] }
-	return result{float64(len(l.times)) / took.Seconds(), at(0.5), at(0.99), l.refused}, l.err
+	at := func(times []time.Duration, q float64) time.Duration {
+		slices.Sort(times)
+		return times[int(q*float64(max(len(times)-1, 0)))]
+	}
+	r = result{rate: float64(len(l.times)) / took.Seconds(), p50: at(l.times, 0.5), p99: at(l.times, 0.99), refused: l.refused}
+	if len(l.first) > 0 {
+		r.first = at(l.first, 0.99)
+	}
+	return r, l.err
 }

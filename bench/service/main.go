@@ -50,6 +50,7 @@ type flags struct {
 	For     time.Duration `default:"2s" help:"Length of one measurement and of one phase."`
 	Rounds  int           `default:"9" help:"Phases with a saturated API; there is one more without."`
 	Workers int           `default:"64" help:"Workers of tiptoe."`
+	Full    bool          `help:"Only the crawl at full speed."`
 	Pprof   string        `help:"Address for tiptoe's profiles."`
 }
 
@@ -94,6 +95,9 @@ func run(ctx context.Context, f flags) error {
 		args []string
 	}{{"no API limits", unlimited}, {"API limits as shipped", nil}} {
 		for _, c := range []crawling{fullSpeed, paced} {
+			if f.Full && !c.full {
+				continue
+			}
 			if err := b.start(limits.args...); err != nil {
 				return err
 			}

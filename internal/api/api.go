@@ -33,6 +33,7 @@ type Config struct {
 	Metrics   http.Handler                    // Prometheus text
 	Ready     func(ctx context.Context) error // nil is always ready
 	Observe   Observe
+	Crawling  func() bool  // a crawl runs in this process; nil is never
 	Dashboard http.Handler // everything outside of the API
 
 	// OneCrawl says that this is the API of one crawl on the command line,
@@ -105,7 +106,7 @@ type API struct {
 	rates   *rates
 	slots   *slots // of requests
 	streams *slots // of event streams and exports
-	turns   turns
+	turns   *turns
 	series  *seriesCache
 	hosts   *hostLists
 
@@ -123,7 +124,7 @@ func New(cfg Config) *API {
 		rates:   newRates(cfg.RatePerSecond, cfg.RateBurst, cfg.Now),
 		slots:   newSlots(cfg.MaxRequests, cfg.MaxRequests),
 		streams: newSlots(cfg.AllStreams, cfg.MaxStreams),
-		turns:   newTurns(),
+		turns:   turnsHere(cfg.Crawling),
 		series:  newSeriesCache(),
 		hosts:   newHostLists(cfg.Ledger),
 		stop:    make(chan struct{}),

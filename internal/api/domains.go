@@ -11,7 +11,7 @@ import (
 )
 
 func (a *API) domainRoutes() {
-	handle(a, route{method: "GET", path: "/v1/domains", id: "listDomains", tag: "domains", scope: ledger.ScopeRead,
+	handle(a, route{method: "GET", path: "/v1/domains", id: "listDomains", many: true, tag: "domains", scope: ledger.ScopeRead,
 		summary: "List what was learned about hosts",
 		doc:     "By host. Needs ?job= (the hosts of that job) unless the key is an operator's.",
 		errors:  []int{404, 422}}, a.listDomains)

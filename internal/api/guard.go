@@ -159,7 +159,7 @@ func (a *API) guard(w http.ResponseWriter, r *http.Request, name *string) {
 	if !a.readBody(w, r, control) {
 		return
 	}
-	end, err := a.turns.take(ctx)
+	end, err := a.turns.take(ctx, rt.many)
 	if err != nil {
 		h.Set("Retry-After", "1")
 		writeProblem(w, problem(http.StatusServiceUnavailable, "the service has more to answer than it can: try again in a second"))
@@ -172,7 +172,7 @@ func (a *API) guard(w http.ResponseWriter, r *http.Request, name *string) {
 // refusalPause is how late a request is refused that came too early. A client
 // that asks again at once would otherwise take the processor from the crawls:
 // refusing costs nearly as much as answering.
-const refusalPause = 250 * time.Millisecond
+const refusalPause = time.Second
 
 func (a *API) dawdle(ctx context.Context) {
 	t := time.NewTimer(refusalPause)

@@ -220,22 +220,22 @@ func Test_buckets_that_are_full_again_are_dropped(t *testing.T) {
 
 func Test_turns_are_taken_in_order_and_none_is_held_for_longer_than_it_may(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := make(turns, 2)
+		turns := newTurns(4, nil)
 		begun := time.Now()
 		waited := func() time.Duration { return time.Since(begun) }
-		one, _ := turns.take(t.Context())
-		if _, err := turns.take(t.Context()); err != nil || waited() != 0 { // works on for ever
+		one, _ := turns.take(t.Context(), false)
+		if _, err := turns.take(t.Context(), false); err != nil || waited() != 0 { // works on for ever
 			t.Fatal(err, waited())
 		}
 		var third, fourth time.Duration
 		go func() {
-			end, _ := turns.take(t.Context())
+			end, _ := turns.take(t.Context(), false)
 			third = waited()
 			end()
 		}()
 		synctest.Wait()
 		go func() {
-			_, _ = turns.take(t.Context())
+			_, _ = turns.take(t.Context(), false)
 			fourth = waited()
 		}()
 		time.Sleep(3 * time.Millisecond)
@@ -245,20 +245,21 @@ func Test_turns_are_taken_in_order_and_none_is_held_for_longer_than_it_may(t *te
 		if third != 3*time.Millisecond || fourth != 3*time.Millisecond {
 			t.Errorf("the third began after %s, the fourth after %s", third, fourth)
 		}
-		if end, err := turns.take(t.Context()); err != nil || waited() != turnMost {
+		if end, err := turns.take(t.Context(), false); err != nil || waited() != turnMost {
 			t.Errorf("after %s: %v", waited(), err)
 		} else {
 			end()
 		}
 		time.Sleep(time.Second) // every turn is over
-		if len(turns) != 0 {
-			t.Errorf("%d turns are still held", len(turns))
+		if free, _ := turns.state(); free != 2 {
+			t.Errorf("%d of two turns are free", free)
 		}
-		turns <- struct{}{}
-		turns <- struct{}{}
+		turns.mu.Lock()
+		turns.free = 0
+		turns.mu.Unlock()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := turns.take(ctx); err == nil {
+		if _, err := turns.take(ctx, false); err == nil {
 			t.Error("a turn that nobody gave")
 		}
 	})

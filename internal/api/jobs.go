@@ -17,7 +17,7 @@ func (a *API) jobRoutes() {
 			"With an Idempotency-Key the same order is placed once: its repetition is answered 200 with the job of the first. " +
 			"429 says that the month's quota is spent.",
 		errors: []int{400, 409, 413, 415, 422}}, a.createJob)
-	handle(a, route{method: "GET", path: "/v1/jobs", id: "listJobs", tag: "jobs", scope: ledger.ScopeRead,
+	handle(a, route{method: "GET", path: "/v1/jobs", id: "listJobs", many: true, tag: "jobs", scope: ledger.ScopeRead,
 		summary: "List jobs", doc: "Newest first.", errors: []int{404, 422}}, a.listJobs)
 	handle(a, route{method: "GET", path: "/v1/jobs/{id}", id: "getJob", tag: "jobs", scope: ledger.ScopeRead,
 		summary: "Read a job", doc: "With its limits, its cost and its progress.", errors: []int{404}}, a.getJob)

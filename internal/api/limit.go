@@ -1,11 +1,9 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"net/http"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -106,27 +104,4 @@ func (s *slots) take(id string) (release func()) {
 			delete(s.each, id)
 		}
 	})
-}
-
-// turns keep the API from crowding out the crawls, which share its processors:
-// only as many requests are worked on at once as half of them could, in the
-// order in which they came. A turn ends after turnMost even if its request does
-// not, so one that waits for something else or for a slow reader holds up
-// nobody for longer.
-type turns chan struct{}
-
-const turnMost = 10 * time.Millisecond
-
-func newTurns() turns { return make(turns, max(runtime.GOMAXPROCS(0)/2, 1)) }
-
-// take waits for a turn; end ends it, once or more often.
-func (t turns) take(ctx context.Context) (end func(), err error) {
-	select {
-	case t <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	once := sync.OnceFunc(func() { <-t })
-	timer := time.AfterFunc(turnMost, once)
-	return func() { timer.Stop(); once() }, nil
 }

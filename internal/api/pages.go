@@ -16,17 +16,17 @@ import (
 )
 
 func (a *API) pageRoutes() {
-	handle(a, route{method: "GET", path: "/v1/jobs/{id}/pages", id: "listPages", tag: "results", scope: ledger.ScopeRead,
+	handle(a, route{method: "GET", path: "/v1/jobs/{id}/pages", id: "listPages", many: true, tag: "results", scope: ledger.ScopeRead,
 		summary: "List a job's pages", doc: "In the order in which they were written. A page that is tried again keeps its place.",
 		errors: []int{404, 422}}, a.listPages)
-	handle(a, route{method: "GET", path: "/v1/jobs/{id}/errors", id: "listErrors", tag: "results", scope: ledger.ScopeRead,
+	handle(a, route{method: "GET", path: "/v1/jobs/{id}/errors", id: "listErrors", many: true, tag: "results", scope: ledger.ScopeRead,
 		summary: "List broken pages and who links to them",
 		doc:     "Pages that could not be had: missing, refused, failed. Throttled pages are not among them: they are not broken.",
 		errors:  []int{404, 422}}, a.listErrors)
 	handle(a, route{method: "GET", path: "/v1/jobs/{id}/evidence", id: "listEvidence", tag: "results", scope: ledger.ScopeRead,
 		summary: "Why tiptoe did what it did with a URL", doc: "Every stored reason about one URL, oldest first.",
 		errors: []int{404, 422}}, a.listEvidence)
-	handle(a, route{method: "GET", path: "/v1/jobs/{id}/explain", id: "explainURL", tag: "results", scope: ledger.ScopeRead,
+	handle(a, route{method: "GET", path: "/v1/jobs/{id}/explain", id: "explainURL", many: true, tag: "results", scope: ledger.ScopeRead,
 		summary: "The whole story of a URL",
 		doc:     "Who named it, how it was normalised, which rule judged it, which line of robots.txt, every request, and what it waits for.",
 		errors:  []int{404, 409, 422}}, a.explain)

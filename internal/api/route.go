@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 
@@ -21,6 +19,7 @@ type route struct {
 	doc          string
 	scope        string // that a key needs; open for none
 	stream       bool   // has no end of its own
+	many         bool   // reads so much that others go first
 	status       int    // of success; 0 is 200
 	errors       []int  // besides those that every route may answer with
 	answers      map[string]*huma.Response
@@ -72,13 +71,6 @@ func (a *API) know(rt route) {
 		panic("api: route " + rt.method + " " + rt.path + " has no scope")
 	}
 	a.routes[rt.method+" "+rt.path] = &rt
-}
-
-// jsonFormat escapes <, > and &, so that no answer is a page even for a
-// reader that ignores its type.
-var jsonFormat = huma.Format{
-	Marshal:   func(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) },
-	Unmarshal: json.Unmarshal,
 }
 
 // List is one page of a list.

@@ -18,7 +18,7 @@ import (
 )
 
 func (a *API) streamRoutes() {
-	handle(a, route{method: "GET", path: "/v1/jobs/{id}/events", id: "streamEvents", tag: "live", scope: ledger.ScopeRead, stream: true,
+	handle(a, route{method: "GET", path: "/v1/jobs/{id}/events", id: "streamEvents", many: true, tag: "live", scope: ledger.ScopeRead, stream: true,
 		summary: "Follow a job",
 		doc: "Server-sent events: `status` (a Job), `warning`, `stalled`, `throttled` and `asked` (an object with at and message), `page` (a short Page), " +
 			"`live` (a Live, once a second, without an id) and `end` (a Job; then the stream is over). " +
@@ -26,17 +26,17 @@ func (a *API) streamRoutes() {
 			"204 answers a client that has seen the end.",
 		errors: []int{404, 422}, answers: map[string]*huma.Response{"200": {Description: "The events.",
 			Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}}}}, a.events)
-	handle(a, route{method: "GET", path: "/v1/jobs/{id}/export", id: "exportPages", tag: "results", scope: ledger.ScopeRead, stream: true,
+	handle(a, route{method: "GET", path: "/v1/jobs/{id}/export", id: "exportPages", many: true, tag: "results", scope: ledger.ScopeRead, stream: true,
 		summary: "Download a job's pages", doc: "Streamed. An answer that breaks off is not whole.",
 		errors: []int{404, 409, 422}, answers: map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
 			"application/xml": {Schema: &huma.Schema{Type: huma.TypeString}}}}}}, a.export)
 	handle(a, route{method: "GET", path: "/v1/jobs/{id}/live", id: "getLive", tag: "live", scope: ledger.ScopeRead,
 		summary: "A running job at this moment", doc: "For a job that does not run, running is false. Every server of a fleet gives the same picture.", errors: []int{404}}, a.getLive)
-	handle(a, route{method: "GET", path: "/v1/jobs/{id}/hosts", id: "listHosts", tag: "live", scope: ledger.ScopeRead,
+	handle(a, route{method: "GET", path: "/v1/jobs/{id}/hosts", id: "listHosts", many: true, tag: "live", scope: ledger.ScopeRead,
 		summary: "The hosts of a running job", doc: "Those with the most waiting URLs and the busiest, with their pace and what they wait for. None for a job that does not run.",
 		errors: []int{404}}, a.listHosts)
-	handle(a, route{method: "GET", path: "/v1/jobs/{id}/series", id: "getSeries", tag: "live", scope: ledger.ScopeRead,
+	handle(a, route{method: "GET", path: "/v1/jobs/{id}/series", id: "getSeries", many: true, tag: "live", scope: ledger.ScopeRead,
 		summary: "A job over time", doc: "At most 600 points; each counts what happened since the one before it.", errors: []int{404}}, a.getSeries)
 }
 

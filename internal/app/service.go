@@ -141,7 +141,7 @@ func (sv *Service) apiConfig() api.Config {
 			return x, err
 		},
 		Export: sv.export, Engine: sv.engine, Workers: sv.roster, Metrics: sv.metrics.Handler(), Ready: sv.ready,
-		Observe: sv.metrics.Observe, Dashboard: dashboard.Handler(),
+		Observe: sv.metrics.Observe, Crawling: sv.Engine.Crawling, Dashboard: dashboard.Handler(),
 		Loopback: host == "localhost" || ip != nil && ip.IsLoopback(), Hosts: s.Service.AllowedHosts,
 		MaxBody: int64(s.Service.APIMaxBody), RatePerSecond: s.Service.APIRate, RateBurst: s.Service.APIBurst,
 		MaxRequests: s.Service.APIRequests, MaxStreams: s.Service.APIStreams, Fetch: sv.Jobs.Fetch,

@@ -43,7 +43,7 @@ type Process struct {
 	ReadyHosts   int    `help:"Hosts with work held in memory; the rest waits on disk." default:"500000" env:"READY_HEAP_SIZE_LIMIT,TIPTOE_READY_HOSTS" group:"Machine"`
 	BodyBytes    Bytes  `help:"Bytes of large bodies in memory at once." default:"256MB" env:"TIPTOE_BODY_BYTES" group:"Machine"`
 	Pprof        string `help:"Serve Go profiles on this loopback address." env:"TIPTOE_PPROF" placeholder:"ADDR" group:"Machine"`
-	Governor     bool   `help:"Hold back when the disk is slow." default:"true" negatable:"" env:"GOVERNOR_ENABLED,TIPTOE_GOVERNOR" group:"Machine"`
+	Governor     bool   `help:"Hold back when the store has too much to do; one that is only far away is left alone." default:"true" negatable:"" env:"GOVERNOR_ENABLED,TIPTOE_GOVERNOR" group:"Machine"`
 }
 
 // Seen bounds what the frontier in a data directory keeps of URLs it has seen.

@@ -81,25 +81,29 @@ func (e *Engine) Commit(ctx context.Context, recs []*Record, flush bool) error {
 	if e.cfg.Meter != nil {
 		e.cfg.Meter.Committed(took, len(recs))
 	}
-	e.govern(took)
+	if len(fb.Ack)+len(fb.Update) > 0 { // what has nothing for the frontier is quicker than any other
+		e.govern(took, len(recs))
+	}
 	return nil
 }
 
-// govern lets slow commits shrink the number of URLs in hand [SPEC §8].
-func (e *Engine) govern(took time.Duration) {
-	old := time.Duration(e.commitEWMA.Load())
-	now := old + (took-old)/8
-	e.commitEWMA.Store(int64(now))
+// govern lets a store that has too much to do shrink the number of URLs in hand
+// [SPEC §8].
+func (e *Engine) govern(took time.Duration, records int) {
+	slow, far := e.governor.note(took, records <= e.tokens.least())
+	e.commitEWMA.Store(int64(e.governor.smoothed))
 	if !e.cfg.Governor {
 		return
 	}
-	slow := now > e.cfg.SlowCommit
-	before, after := e.tokens.govern(slow)
+	before, after := e.tokens.govern(slow, far)
+	commit := e.governor.smoothed.Round(time.Millisecond)
 	switch {
 	case before == e.cfg.Workers && after < before:
-		e.log.Warn("the disk is slow; taking fewer URLs in hand", "commit", now.Round(time.Millisecond), "workers", after)
+		e.log.Warn("the store is slow; taking fewer URLs in hand", "commit", commit, "workers", after)
+	case far && before < after:
+		e.log.Info("the store is far away, not overloaded; taking as many URLs in hand as before", "commit", commit, "workers", after)
 	case after == e.cfg.Workers && before < after:
-		e.log.Info("the disk keeps up again", "commit", now.Round(time.Millisecond), "workers", after)
+		e.log.Info("the store keeps up again", "commit", commit, "workers", after)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -224,49 +223,6 @@ func Test_a_ledger_that_fails_once_is_tried_again_and_nothing_is_counted_twice(t
 		}
 		if w.books.domains["early.example"].SuccessStreak != 2 {
 			t.Error("the clocks of the failed commit never reached the ledger")
-		}
-	})
-}
-
-func Test_the_governor_takes_fewer_urls_in_hand_when_commits_are_slow_and_grows_back(t *testing.T) {
-	in(t, func(t *testing.T, w *web) {
-		endless(w, 200*time.Millisecond)
-		var slow atomic.Bool
-		slow.Store(true)
-		least := 1 << 30
-		w.cfg.Governor, w.cfg.Workers = true, 64
-		w.books.slow = func() time.Duration {
-			if slow.Load() {
-				return 3 * time.Second
-			}
-			return time.Millisecond
-		}
-		spec := plainSpec(home)
-		spec.PerHost = 64
-		_, err := w.crawl(spec, func(r *Run) {
-			for range 40 {
-				time.Sleep(2 * time.Second)
-				_, limit, most := r.e.tokens.state()
-				least = min(least, limit)
-				if limit > most {
-					t.Errorf("limit %d above the user's cap %d", limit, most)
-				}
-			}
-			slow.Store(false)
-			time.Sleep(30 * time.Second)
-			if _, limit, most := r.e.tokens.state(); limit != most {
-				t.Errorf("limit %d of %d after the disk kept up for 30 s", limit, most)
-			}
-			r.Stop("enough")
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if least > 16 {
-			t.Errorf("the limit never fell below %d of 64", least)
-		}
-		if logs := w.logs.String(); !strings.Contains(logs, "the disk is slow") || !strings.Contains(logs, "the disk keeps up again") {
-			t.Error("the governor said nothing")
 		}
 	})
 }

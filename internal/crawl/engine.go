@@ -59,8 +59,8 @@ type Config struct {
 	RobotSlots   int // default 64
 	MemoryURLs   int
 	ReadyHosts   int
-	Governor     bool          // shrink permits when commits are slow
-	SlowCommit   time.Duration // the governor's threshold, default 500ms
+	Governor     bool          // shrink permits when the store has too much to do
+	SlowCommit   time.Duration // how much slower than its best a commit may be, default 500ms
 	RestartedAt  time.Time
 	RestartRules politeness.Rules
 	HalfLife     time.Duration
@@ -125,7 +125,8 @@ type Engine struct {
 	mu   sync.Mutex
 	runs map[frontier.CrawlID]*Run
 
-	commitEWMA  atomic.Int64 // nanoseconds
+	governor    governor     // the committer's
+	commitEWMA  atomic.Int64 // nanoseconds, what the governor sees
 	uncommitted atomic.Int64
 	domainsAt   time.Time       // last time the ledger heard of the hosts' clocks
 	domains     []ledger.Domain // taken for a commit that has not succeeded yet
@@ -151,7 +152,7 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg: cfg, log: cfg.Log, asks: asks,
 		parse:  make(chan struct{}, cfg.Parsers),
-		tokens: newTokens(cfg.Workers),
+		tokens: newTokens(cfg.Workers), governor: governor{threshold: cfg.SlowCommit},
 		shares: frontier.NewShares(cfg.Workers),
 		// Each record has its token, so a send never waits.
 		out:  make(chan *Record, cfg.Workers),
@@ -173,6 +174,13 @@ func New(cfg Config) *Engine {
 		Knowledge: e.knowledge, Remembered: e.remembered,
 	})
 	return e
+}
+
+// Crawling reports whether there is a crawl in this process.
+func (e *Engine) Crawling() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.runs) > 0
 }
 
 // Counters are what metrics read [OBS-2].

@@ -62,15 +62,21 @@ func (t *tokens) state() (used, limit, cap int) {
 	return t.used, t.limit, t.cap
 }
 
+// least is the fewest tokens that the governor leaves.
+func (t *tokens) least() int { return min(4, t.cap) }
+
 // govern moves the limit: down by a quarter, or up by an eighth, inside the
-// user's cap.
-func (t *tokens) govern(slow bool) (before, after int) {
+// user's cap; or to the cap at once, when to lower it was a mistake.
+func (t *tokens) govern(slow, mistaken bool) (before, after int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before = t.limit
-	if slow {
-		t.limit = max(t.limit*3/4, min(4, t.cap))
-	} else {
+	switch {
+	case mistaken:
+		t.limit = t.cap
+	case slow:
+		t.limit = max(t.limit*3/4, t.least())
+	default:
 		t.limit = min(t.limit+max(t.limit/8, 1), t.cap)
 	}
 	t.wakeLocked()

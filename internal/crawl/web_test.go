@@ -246,7 +246,7 @@ type books struct {
 	requests map[uint64]ledger.Request
 	domains  map[string]ledger.Domain
 	fail     func(b *ledger.Batch) error
-	slow     func() time.Duration
+	slow     func(pages int) time.Duration
 	commits  int
 }
 
@@ -272,7 +272,7 @@ func (b *books) UpdateCrawl(_ context.Context, c *ledger.Crawl) error {
 
 func (b *books) Commit(_ context.Context, batch *ledger.Batch) error {
 	if b.slow != nil {
-		time.Sleep(b.slow())
+		time.Sleep(b.slow(len(batch.Pages)))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

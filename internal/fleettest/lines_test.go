@@ -40,8 +40,8 @@ func Test_stores_that_are_slow_and_stall_for_longer_than_a_lease_lose_nothing_an
 	const hosts, pages = 20, 15
 	f := newFleet(t, false, webfarm.Config{Seed: 10, Hosts: hosts, Pages: pages, Links: 12, Latency: 5 * time.Millisecond})
 	l := f.onLines(nil)
-	// The governor takes a store that is far away for one that is overloaded,
-	// and lets four URLs in hand at a time: the same, for minutes.
+	// The governor finds out that the stores are not overloaded but far away,
+	// after some twenty commits: the same, for minutes.
 	args := shortOr([]string{"--workers", "64", "--no-governor"}, []string{"--workers", "64"})
 	s := f.serve(args...)
 	f.work(args...)

@@ -28,10 +28,11 @@
 //	   └─────────────────────────────────┤
 //	                       robots ───────┤  answer arrived
 //	                       slots  ───────┤  a robots slot is free
-//	                       share  ───────┤  its tenant's workers, or its crawl's slots, are free
+//	                       full   ───────┤  its crawl has a free slot
 //	                       parked ───────┘  released by a person or a resume
 //
-//	queued   in the shard's heap under the time at which it is due
+//	queued   in its tenant's heap of the shard (its lane) under the time at which
+//	         it is due
 //	busy     at its cap, or a request is granted and not yet on the wire;
 //	         OnWire or Release files it anew
 //	loading  the store is being asked for its window, clocks or robots copy
@@ -39,9 +40,7 @@
 //	slots    its robots.txt is to be fetched, and all robots slots are taken
 //	lease    it has work, but its lease may have passed to another worker, or
 //	         it is being given back
-//	share    its tenant has as many workers in hand as are its share while
-//	         others want theirs, or its crawl as many requests in flight as
-//	         it may
+//	full     its crawl has as many requests in flight as it may
 //	parked   ten failures in a row; keeps its URLs, makes no requests
 //
 // Shards. A group lives in the shard that true rendezvous hashing of its

@@ -270,13 +270,13 @@ func (sh *shard) forget(group string) {
 }
 
 func (sh *shard) detach(g *group) {
-	if g.heapIx >= 0 {
-		sh.ready.remove(g.heapIx)
+	if g.lane != nil {
+		sh.unready(g)
 	}
 	if g.state == slotsWait {
 		sh.leaveSlots(g)
 	}
-	sh.noteShare(g, false)
+	sh.noteFull(g, false)
 	for _, q := range g.queues {
 		if g.state == parked {
 			q.crawl.parked.Add(-int64(q.waiting()))

@@ -16,12 +16,12 @@ const (
 	loading
 	robotsWait
 	slotsWait
-	shareWait
+	fullWait
 	leaseWait
 	parked
 )
 
-var stateNames = [...]string{"idle", "queued", "busy", "loading", "robots", "slots", "share", "lease", "parked"}
+var stateNames = [...]string{"idle", "queued", "busy", "loading", "robots", "slots", "full", "lease", "parked"}
 
 func (s groupState) String() string { return stateNames[s] }
 
@@ -30,6 +30,7 @@ type group struct {
 	key    string
 	state  groupState
 	at     time.Time // queued: when it is due
+	lane   *lane     // queued: where
 	heapIx int
 	seq    uint64 // order of filing, so that equal times go in turn
 
@@ -46,7 +47,7 @@ type group struct {
 	taken    time.Time // when it was leased; zero if it was not
 	draining bool      // is to be given back: no more requests
 	detached bool      // is somebody else's; only permits still point here
-	inShares bool      // listed among those that wait for a tenant's share
+	inFull   bool      // listed among those that wait for a slot of their crawl
 	dirty    bool
 	changed  bool
 
@@ -110,8 +111,8 @@ func (g *group) recent(now time.Time) float64 {
 
 // hasWork reports whether something of the group could be handed out without
 // another event happening first, and from when; held, whether a crawl with
-// work waits for its tenant's share or for its own slots. Each of them is asked
-// once: what is not work because of them must be held because of them.
+// work waits for its own slots. They are asked once: what is not work because of
+// them must be held because of them.
 func (g *group) hasWork() (at time.Time, ok, held bool) {
 	task, held := g.nextTask()
 	now := task >= 0 && g.inFlight < g.widestCap()
@@ -119,7 +120,7 @@ func (g *group) hasWork() (at time.Time, ok, held bool) {
 		if q.crawl.paused.Load() {
 			continue
 		}
-		if q.waiting() > 0 && q.crawl.heldBack() {
+		if q.waiting() > 0 && q.crawl.Slots.Full() {
 			held = true
 			continue
 		}

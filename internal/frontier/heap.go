@@ -5,10 +5,14 @@ package frontier
 type readyHeap []*group
 
 func (h readyHeap) less(i, j int) bool {
-	if !h[i].at.Equal(h[j].at) {
-		return h[i].at.Before(h[j].at)
+	return h[i].before(h[j])
+}
+
+func (g *group) before(o *group) bool {
+	if !g.at.Equal(o.at) {
+		return g.at.Before(o.at)
 	}
-	return h[i].seq < h[j].seq
+	return g.seq < o.seq
 }
 
 func (h readyHeap) swap(i, j int) {

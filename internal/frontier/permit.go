@@ -34,8 +34,7 @@ type Crawl struct {
 	// and is only repeated; it may be nil.
 	Paid func(e *Entry) bool
 
-	// Share bounds the workers in the hands of its tenant's crawls; nil if
-	// they are not shared.
+	// Share is its tenant's part of the workers; nil if they are not shared.
 	Share *Share
 
 	// Slots bounds its requests in flight; nil if only its hosts and the
@@ -79,9 +78,6 @@ func (c *Crawl) InFlight() int64 { return c.permits.Load() }
 // Spent reports that the budget turned a URL away; from then on only retries
 // of pages that were already paid for go on.
 func (c *Crawl) Spent() bool { return c.spent.Load() }
-
-// heldBack reports that the crawl may begin no request, whatever its hosts say.
-func (c *Crawl) heldBack() bool { return c.Slots.Full() || c.Share.over() }
 
 // Retrying counts URLs that wait for another try.
 func (c *Crawl) Retrying() int64 { return c.retries.Load() }

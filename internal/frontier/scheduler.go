@@ -65,6 +65,7 @@ type Scheduler struct {
 	names  []string
 	rnd    func() float64
 	now    func() time.Time
+	began  time.Time
 
 	// commits is held for writing from the store's commit to its
 	// announcement, and for reading while a load is applied.
@@ -75,11 +76,13 @@ type Scheduler struct {
 	mu     sync.Mutex
 	crawls map[CrawlID]*Crawl
 
-	permits      atomic.Uint64
-	inFlight     atomic.Int64
-	robotSlots   atomic.Int64
-	slotWaiters  atomic.Int64
-	shareWaiters atomic.Int64
+	permits     atomic.Uint64
+	inFlight    atomic.Int64
+	robotSlots  atomic.Int64
+	slotWaiters atomic.Int64
+	fullWaiters atomic.Int64
+	yielders    atomic.Int64
+	unshared    Share // of crawls that have none
 }
 
 // New returns a scheduler over a store.
@@ -97,9 +100,9 @@ func New(store Store, opt Options) *Scheduler {
 	if opt.HalfLife == 0 {
 		opt.HalfLife = politeness.HalfLife
 	}
-	s := &Scheduler{store: store, opt: opt, rnd: opt.Rand, now: opt.Now, crawls: make(map[CrawlID]*Crawl), doubts: make(doubts)}
+	s := &Scheduler{store: store, opt: opt, rnd: opt.Rand, now: opt.Now, began: opt.Now(), crawls: make(map[CrawlID]*Crawl), doubts: make(doubts)}
 	for i := range opt.Shards {
-		s.shards = append(s.shards, newShard(s))
+		s.shards = append(s.shards, newShard(s, i))
 		s.names = append(s.names, "shard "+strconv.Itoa(i))
 	}
 	for _, sh := range s.shards {
@@ -268,7 +271,7 @@ func (s *Scheduler) Release(p *Permit, now time.Time, a politeness.Answer) polit
 	}
 	s.inFlight.Add(-1)
 	p.Crawl.permits.Add(-1)
-	p.Crawl.Share.give()
+	s.shareOf(p.Crawl).give(now, now.Sub(p.Granted))
 	p.Crawl.Slots.give()
 	// What was known when the request was granted is what it was sent by: of
 	// many granted together some reach the wire after the first answer came.
@@ -302,17 +305,18 @@ func (s *Scheduler) afterRelease(p *Permit) {
 		s.robotSlots.Add(1)
 	}
 	s.offerSlots() // freed here, or not used by a host that was parked meanwhile
-	s.offerShare(p.Crawl)
+	s.offerFull(p.Crawl)
+	s.wakeYielders()
 }
 
 func (sh *shard) park(g *group) {
-	if g.heapIx >= 0 {
-		sh.ready.remove(g.heapIx)
+	if g.lane != nil {
+		sh.unready(g)
 	}
 	if g.state == slotsWait {
 		sh.leaveSlots(g)
 	}
-	sh.noteShare(g, false)
+	sh.noteFull(g, false)
 	for _, q := range g.queues {
 		q.parked = true
 		q.crawl.parked.Add(int64(q.waiting()))

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tiptoe/internal/weburl"
@@ -10,14 +11,15 @@ import (
 // shard owns the groups of some domains: one lock, one heap, one wake-up.
 type shard struct {
 	s  *Scheduler
+	ix int
 	mu sync.Mutex
 
 	groups  map[string]*group
 	leases  map[string]uint64 // groups that are ours, with their tokens; nil: all are
-	ready   readyHeap
+	lanes   []*lane           // of those with a queued group
 	seq     uint64
 	slots   []*group // waiting for a robots slot
-	shares  []*group // waiting for their tenant's share of the workers
+	full    []*group // waiting for a slot of their crawl
 	notes   []Note   // to be written with the next commit
 	dirty   []*group // clocks changed since the store has them
 	changed []*group // clocks changed since the ledger has them
@@ -27,11 +29,12 @@ type shard struct {
 	idle    []*group // candidates for eviction, oldest first
 	evictAt int
 
-	wake chan struct{}
+	wake     chan struct{}
+	yielding atomic.Bool // has left a worker to another shard
 }
 
-func newShard(s *Scheduler) *shard {
-	sh := &shard{s: s, groups: make(map[string]*group), wake: make(chan struct{}, 1)}
+func newShard(s *Scheduler, ix int) *shard {
+	sh := &shard{s: s, ix: ix, groups: make(map[string]*group), wake: make(chan struct{}, 1)}
 	if s.opt.Held != nil {
 		sh.leases = make(map[string]uint64)
 	}
@@ -64,10 +67,16 @@ func (sh *shard) next(now time.Time) (Work, time.Time) {
 	// Before the heap is asked: on a busy shard somebody is always due, and
 	// would keep those that wait for a slot waiting until all others are done.
 	sh.wakeSlotWaiter(now)
-	sh.wakeShareWaiters(now)
+	sh.wakeFull(now)
+	sh.stopYielding()
 	for {
-		for len(sh.ready) > 0 && !sh.ready[0].at.After(now) {
-			g := sh.ready.remove(0)
+		for l := sh.nextLane(now); l != nil; l = sh.nextLane(now) {
+			if sh.yields(l, now) {
+				sh.s.offerSlots()
+				return Work{}, now.Add(yieldMost)
+			}
+			g := l.heap[0]
+			sh.unready(g)
 			w, ok := sh.serve(g, now)
 			sh.file(g, now)
 			if ok {
@@ -78,18 +87,15 @@ func (sh *shard) next(now time.Time) (Work, time.Time) {
 			continue
 		}
 		sh.s.offerSlots() // what nobody here could use
-		if len(sh.ready) > 0 {
-			return Work{}, sh.ready[0].at
-		}
-		return Work{}, time.Time{}
+		return Work{}, sh.soonest()
 	}
 }
 
 // file puts a group where it belongs now: the invariant of the package lives
 // here. Everything that changes a group ends with a call of it.
 func (sh *shard) file(g *group, now time.Time) {
-	if g.heapIx >= 0 {
-		sh.ready.remove(g.heapIx)
+	if g.lane != nil {
+		sh.unready(g)
 	}
 	if g.state == slotsWait {
 		sh.leaveSlots(g)
@@ -98,7 +104,7 @@ func (sh *shard) file(g *group, now time.Time) {
 		return
 	}
 	at, work, held := g.hasWork()
-	sh.noteShare(g, held)
+	sh.noteFull(g, held)
 	switch {
 	case g.loads > 0 && (!g.loaded || !work):
 		sh.setState(g, loading)
@@ -126,7 +132,7 @@ func (sh *shard) file(g *group, now time.Time) {
 	case g.inFlight > 0:
 		sh.setState(g, busy)
 	case held:
-		sh.setState(g, shareWait)
+		sh.setState(g, fullWait)
 	case g.awaitsRobots():
 		sh.setState(g, robotsWait)
 	default:
@@ -138,8 +144,7 @@ func (sh *shard) enqueue(g *group, at time.Time) {
 	sh.seq++
 	g.at, g.seq = at, sh.seq
 	sh.setState(g, queued)
-	sh.ready.push(g)
-	if sh.ready[0] == g {
+	if sh.ready(g) {
 		sh.signal()
 	}
 }
@@ -184,7 +189,7 @@ func (sh *shard) serve(g *group, now time.Time) (Work, bool) {
 	for range g.queues {
 		q := g.queues[g.turn%len(g.queues)]
 		g.turn++
-		if q.crawl.paused.Load() || q.crawl.heldBack() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
+		if q.crawl.paused.Load() || q.crawl.Slots.Full() || g.inFlight > 0 && g.inFlight >= g.clocks.Cap(q.crawl.Rules) {
 			continue
 		}
 		if w, ok := sh.serveQueue(g, q, now); ok {
@@ -297,7 +302,8 @@ func (sh *shard) grant(g *group, c *Crawl, now time.Time) *Permit {
 	g.inFlight++
 	g.starting++
 	c.permits.Add(1)
-	c.Share.take()
+	sh.s.shareOf(c).take(now)
+	sh.s.wakeYielders()
 	g.lastGap, g.lastWhy = gap, why
 	g.clocks.Started(now, gap)
 	g.countStart(now)

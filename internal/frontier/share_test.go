@@ -6,58 +6,169 @@ import (
 	"time"
 )
 
-// crowd is two tenants that each want more workers than there are: 100 hosts
-// of ten slow pages each, and twenty workers.
-func crowd(t *testing.T, weightA, weightB int) (w *world, perTenant map[CrawlID]int, most map[CrawlID]int) {
-	t.Helper()
-	w = newWorld(t, Options{Shards: 2})
-	shares := NewShares(20)
-	open := func(id CrawlID, weight int) *Crawl {
-		return w.crawl(id, pace(0), func(c *Crawl) { c.Share, c.IgnoreRobots, c.Rules.PerHost = shares.Open(weight), true, 1 })
-	}
-	a, b := open(1, weightA), open(2, weightB)
-	perTenant, most = map[CrawlID]int{}, map[CrawlID]int{}
-	now := map[CrawlID]int{}
-	w.serve = func(h *hit) reply {
-		perTenant[h.crawl]++
-		now[h.crawl]++
-		most[h.crawl] = max(most[h.crawl], now[h.crawl])
-		w.after(time.Second, func() { now[h.crawl]-- })
-		return reply{took: time.Second}
-	}
-	for i := range 100 {
-		w.add(a, urls(fmt.Sprintf("a%d.example", i), 10)...)
-	}
-	w.runFor(20 * time.Second) // a is alone for a while, and may have everything
-	if most[1] < 19 {
-		t.Fatalf("alone, a tenant had %d of 20 workers", most[1])
-	}
-	for i := range 100 {
-		w.add(b, urls(fmt.Sprintf("b%d.example", i), 10)...)
-	}
-	clear(perTenant)
-	w.runFor(30 * time.Second)
-	return w, perTenant, most
+// crowd is tenants that each want more workers than there are: so many hosts of
+// slow pages each, one request at a time.
+type crowd struct {
+	*world
+	crawls []*Crawl
+	pages  map[CrawlID]int           // answered or under way
+	held   map[CrawlID]time.Duration // worker time
+	now    map[CrawlID]int
+	most   map[CrawlID]int
 }
 
-func Test_tenants_that_want_more_workers_than_there_are_share_them_by_weight(t *testing.T) {
-	for _, tc := range []struct{ a, b int }{{1, 1}, {3, 1}, {1, 4}} {
-		w, got, most := crowd(t, tc.a, tc.b)
-		want := float64(tc.a) / float64(tc.a+tc.b)
-		share := float64(got[1]) / float64(got[1]+got[2])
-		if share < want-0.12 || share > want+0.12 {
-			t.Errorf("weights %d:%d: %d and %d requests, a share of %.2f", tc.a, tc.b, got[1], got[2], share)
+func newCrowd(t *testing.T, shards, workers int, weights []int, took func(CrawlID) time.Duration) *crowd {
+	t.Helper()
+	c := &crowd{world: newWorld(t, Options{Shards: shards}), held: map[CrawlID]time.Duration{},
+		pages: map[CrawlID]int{}, now: map[CrawlID]int{}, most: map[CrawlID]int{}}
+	c.workers = workers
+	shares := NewShares(workers)
+	for i, weight := range weights {
+		c.crawls = append(c.crawls, c.crawl(CrawlID(i+1), pace(0), func(c *Crawl) {
+			c.Share, c.IgnoreRobots, c.Rules.PerHost = shares.Open(weight), true, 1
+		}))
+	}
+	c.serve = func(h *hit) reply {
+		d := took(h.crawl)
+		c.pages[h.crawl]++
+		c.held[h.crawl] += d
+		c.now[h.crawl]++
+		c.most[h.crawl] = max(c.most[h.crawl], c.now[h.crawl])
+		c.after(d, func() { c.now[h.crawl]-- })
+		return reply{took: d}
+	}
+	return c
+}
+
+// fill gives a crawl hosts with pages.
+func (c *crowd) fill(i, hosts, pages int) {
+	for n := range hosts {
+		c.add(c.crawls[i], urls(fmt.Sprintf("c%d-%d.example", i, n), pages)...)
+	}
+}
+
+func (c *crowd) forget() { clear(c.pages); clear(c.held); clear(c.most) }
+
+// mustShare demands that each crawl has its part of something within a tenth of
+// what is its due.
+func mustShare[N int | time.Duration](t *testing.T, what string, got map[CrawlID]N, weights []int) {
+	t.Helper()
+	all, sum := 0.0, 0
+	for i, w := range weights {
+		all += float64(got[CrawlID(i+1)])
+		sum += w
+	}
+	for i, w := range weights {
+		want, have := float64(w)/float64(sum), float64(got[CrawlID(i+1)])/all
+		if have < want*0.9 || have > want*1.1 {
+			t.Errorf("%s, weights %d: crawl %d had %.3f, its due is %.3f (%v)", what, weights, i+1, have, want, got)
 		}
-		if most[1] > 20 || most[2] > 20 {
-			t.Errorf("%v workers at once, there are 20", most)
-		}
-		w.run() // and nobody is forgotten
-		for id := range got {
-			if c := w.s.crawl(id); !c.Exhausted() {
-				t.Errorf("crawl %d has %d left", id, c.Pending())
+	}
+}
+
+func Test_tenants_that_want_more_workers_than_there_are_share_them_by_weight_few_or_many_and_in_step(t *testing.T) {
+	second := func(CrawlID) time.Duration { return time.Second }
+	for _, weights := range [][]int{{1, 1}, {1, 3}, {3, 1}, {1, 2, 5}} {
+		for _, workers := range []int{2, 4, 8, 16} {
+			for _, how := range []struct {
+				shards int
+				inStep bool
+			}{{1, false}, {1, true}, {2, false}, {2, true}} {
+				c := newCrowd(t, how.shards, workers, weights, second)
+				c.inStep = how.inStep
+				for i := range weights {
+					c.fill(i, 20, 6)
+				}
+				rounds := 80 / workers
+				c.runFor(time.Duration(rounds) * time.Second)
+				mustShare(t, fmt.Sprintf("%d workers, %+v", workers, how), c.pages, weights)
+				total := 0
+				for _, n := range c.pages {
+					total += n
+				}
+				if total < workers*rounds {
+					t.Errorf("%d workers, %+v: somebody had nothing to do: %d pages in %d s", workers, how, total, rounds)
+				}
 			}
 		}
 	}
+}
+
+func Test_tenants_whose_hosts_are_in_different_shards_share_the_workers_by_weight_and_leave_none_idle(t *testing.T) {
+	for _, weights := range [][]int{{1, 3}, {3, 1}, {2, 2}} {
+		for _, inStep := range []bool{false, true} {
+			c := newCrowd(t, 2, 8, weights, func(CrawlID) time.Duration { return time.Second })
+			c.inStep = inStep
+			for n := range 60 {
+				host := fmt.Sprintf("h%d.example", n)
+				c.add(c.crawls[c.s.shardOf(host).ix], urls(host, 10)...)
+			}
+			c.runFor(30 * time.Second)
+			mustShare(t, fmt.Sprintf("in step: %v", inStep), c.pages, weights)
+			if n := c.pages[1] + c.pages[2]; n < 240 {
+				t.Errorf("in step: %v, weights %d: 8 workers made %d requests in 30 s", inStep, weights, n)
+			}
+		}
+	}
+}
+
+func Test_a_tenant_whose_hosts_are_slow_has_its_share_of_the_workers_not_of_the_pages(t *testing.T) {
+	c := newCrowd(t, 2, 8, []int{1, 1}, func(id CrawlID) time.Duration {
+		if id == 1 {
+			return 2 * time.Second
+		}
+		return 100 * time.Millisecond
+	})
+	c.fill(0, 20, 10)
+	c.fill(1, 20, 60)
+	c.runFor(4 * time.Second)
+	c.forget()
+	c.runFor(16 * time.Second)
+	mustShare(t, "slow beside quick", c.held, []int{1, 1})
+}
+
+func Test_a_tenant_alone_has_every_worker_and_hands_them_over_when_another_comes(t *testing.T) {
+	weights := []int{1, 4}
+	c := newCrowd(t, 2, 20, weights, func(CrawlID) time.Duration { return time.Second })
+	c.fill(0, 60, 10)
+	c.runFor(10 * time.Second)
+	if c.most[1] != 20 || c.pages[1] < 200 {
+		t.Fatalf("alone, a tenant had %d of 20 workers and %d pages", c.most[1], c.pages[1])
+	}
+	c.fill(1, 60, 8)
+	c.runFor(4 * time.Second) // what was in flight ends, and is made up for
+	c.forget()
+	c.runFor(15 * time.Second)
+	mustShare(t, "after it came", c.pages, weights)
+
+	// Neither is forgotten, and who is left has everything again.
+	c.run()
+	for _, cr := range c.crawls {
+		if !cr.Exhausted() {
+			t.Errorf("crawl %d has %d left", cr.ID, cr.Pending())
+		}
+	}
+}
+
+func Test_a_tenant_that_could_not_use_its_turns_may_make_up_for_few_of_them(t *testing.T) {
+	c := newCrowd(t, 2, 4, []int{1, 1}, func(CrawlID) time.Duration { return time.Second })
+	c.fill(0, 20, 50)
+	c.fill(1, 1, 40) // one request at a time, half of its share
+	c.runFor(20 * time.Second)
+	if c.pages[2] < 19 {
+		t.Errorf("who has work for one worker had %d pages in 20 s", c.pages[2])
+	}
+	for n := range 20 {
+		c.add(c.crawls[1], urls(fmt.Sprintf("late%d.example", n), 10)...)
+	}
+	c.forget()
+	c.runFor(10 * time.Second)
+	if got := c.pages[1]; got < 10 {
+		t.Errorf("beside one that made up for what it had missed the other had %d of 40 pages", got)
+	}
+	c.forget()
+	c.runFor(10 * time.Second)
+	mustShare(t, "then", c.pages, []int{1, 1})
 }
 
 func Test_a_crawl_without_a_delay_waits_for_the_pace_of_a_crawl_with_one(t *testing.T) {

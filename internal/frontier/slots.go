@@ -57,5 +57,5 @@ func (s *Scheduler) SetSlots(c *Crawl, n int64) {
 		return
 	}
 	c.Slots.limit.Store(n)
-	s.offerShare(c)
+	s.offerFull(c)
 }

@@ -54,7 +54,10 @@ func (s *Scheduler) Snapshot(now time.Time, top int, only *Crawl) Snapshot {
 	out := Snapshot{Waits: make(map[string]Waits)}
 	for _, sh := range s.shards {
 		sh.mu.Lock()
-		out.Heap += len(sh.ready)
+		for _, l := range sh.lanes {
+			out.Heap += len(l.heap)
+			l.ahead = l.share.ahead(now, now.Sub(s.began))
+		}
 		for _, g := range sh.groups {
 			v := g.view(now)
 			if only != nil {
@@ -155,6 +158,8 @@ func (g *group) view(now time.Time) HostView {
 		if g.at.After(now) {
 			v.State, v.Until = "waiting", g.at
 			v.Reason, v.kind = g.reason(now)
+		} else if g.lane.ahead {
+			v.State, v.Reason, v.kind = "waiting", "its share of the workers is in use", "share"
 		}
 		if g.inFlight > 0 {
 			v.State = "running"
@@ -169,8 +174,8 @@ func (g *group) view(now time.Time) HostView {
 		v.State, v.Reason, v.kind = "waiting", "all robots.txt fetch slots are taken", "robots_slots"
 	case leaseWait:
 		v.State, v.Reason, v.kind = "waiting", "its lease is not safe to act on", "lease"
-	case shareWait:
-		v.State, v.Reason, v.kind = "waiting", "its share of the workers is in use", "share"
+	case fullWait:
+		v.State, v.Reason, v.kind = "waiting", "its crawl has as many requests in flight as it may", "slots"
 		if c := g.fullCrawl(); c != nil {
 			v.Reason, v.kind = fmt.Sprintf("its crawl has %d requests in flight, as many as it may", c.Slots.Limit()), "slots"
 		}
@@ -285,7 +290,7 @@ func (s *Scheduler) Check() error {
 }
 
 func (g *group) check() error {
-	if (g.heapIx >= 0) != (g.state == queued) {
+	if (g.heapIx >= 0) != (g.state == queued) || (g.lane != nil) != (g.state == queued) {
 		return fmt.Errorf("heap index %d", g.heapIx)
 	}
 	waiting := false

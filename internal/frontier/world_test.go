@@ -31,6 +31,9 @@ type world struct {
 	calls  int // of Next
 
 	serve    func(h *hit) reply
+	workers  int           // permits at once; 0 is no bound
+	inStep   bool          // workers come free all together, as after a commit
+	full     bool          // inStep: and have not since all were taken
 	wire     time.Duration // from the grant to the request's start
 	commitIn time.Duration // from the answer to its commit
 
@@ -46,6 +49,7 @@ type world struct {
 
 type sleeper struct {
 	asleep bool
+	token  bool // waits for a worker
 	until  time.Time
 }
 
@@ -191,26 +195,42 @@ func (w *world) pump() {
 				sl.asleep = false
 			default:
 			}
+			if sl.token = sl.token && w.busy(); sl.token {
+				continue
+			}
 			if sl.asleep && (sl.until.IsZero() || sl.until.After(w.now)) {
 				continue
 			}
 			sl.asleep = false
 			for range 100_000 {
+				if w.busy() {
+					*sl = sleeper{token: true}
+					break
+				}
 				w.calls++
 				work, at := w.s.Next(i, w.now)
 				w.check0(work)
 				if work.Kind == Nothing {
-					*sl = sleeper{true, at}
+					*sl = sleeper{asleep: true, until: at}
 					break
 				}
 				again = true
 				w.begin(work)
 			}
-			if !sl.asleep {
+			if !sl.asleep && !sl.token {
 				w.t.Fatal("Next hands out work without end")
 			}
 		}
 	}
+}
+
+func (w *world) busy() bool {
+	n := w.granted - w.released
+	if w.inStep {
+		w.full = n >= w.workers || w.full && n > 0
+		return w.full
+	}
+	return w.workers > 0 && n >= w.workers
 }
 
 // check0 counts a grant before the invariants are looked at.
@@ -392,7 +412,7 @@ func (w *world) finish(cs ...*Crawl) {
 func (w *world) states() string {
 	var b strings.Builder
 	for _, sh := range w.s.shards {
-		fmt.Fprintf(&b, "active %d dormant %d slots %d heap %d\n", sh.active, sh.dormant, len(sh.slots), len(sh.ready))
+		fmt.Fprintf(&b, "active %d dormant %d slots %d lanes %d\n", sh.active, sh.dormant, len(sh.slots), len(sh.lanes))
 		for _, g := range sh.groups {
 			if g.state != idle {
 				fmt.Fprintf(&b, "  %s %s\n", g.key, g.state)

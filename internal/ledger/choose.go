@@ -85,11 +85,7 @@ func (f *PageFilter) Order() (string, error) {
 	if f.Desc {
 		order += " DESC"
 	}
-	order = "ORDER BY " + order + ", id"
-	if f.Limit > 0 {
-		order += fmt.Sprintf(" LIMIT %d", f.Limit)
-	}
-	return order, nil
+	return "ORDER BY " + order + ", id", nil
 }
 
 // Choose says which domains behind a host a filter is for.

@@ -80,6 +80,9 @@ func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilt
 	}
 	var q query
 	f.Choose(crawl, &q)
+	if f.Limit > 0 {
+		order += fmt.Sprintf(" LIMIT %d", f.Limit)
+	}
 	ids, err := list(ctx, l, ledger.Reader.Int, "SELECT id FROM pages "+q.where()+" "+order, q.args...)
 	if err != nil {
 		return err

@@ -106,8 +106,7 @@ func (l *Ledger) domainChunk(ctx context.Context, f ledger.DomainFilter, after s
 	f.Choose(after, &q)
 	var all []ledger.Domain
 	err := l.read(ctx, func(c *sqlite.Conn) error {
-		return q.run(c, selectDomain, fmt.Sprintf("ORDER BY host LIMIT %d", n),
-			func(r ledger.Reader) { all = append(all, ledger.ScanDomain(r)) })
+		return q.run(c, selectDomain, "ORDER BY host", int64(n), func(r ledger.Reader) { all = append(all, ledger.ScanDomain(r)) })
 	})
 	return all, err
 }

@@ -143,8 +143,8 @@ func (l *Ledger) Jobs(ctx context.Context, f ledger.JobFilter) ([]ledger.Job, er
 		}
 		for _, status := range statuses {
 			var damage error
-			q, tail := jobQuery(f, status)
-			err := q.run(c, selectJob, tail, func(r ledger.Reader) {
+			q := jobQuery(f, status)
+			err := q.run(c, selectJob, newestFirst, noLimit(f.Limit), func(r ledger.Reader) {
 				j, err := ledger.ScanJob(r)
 				all, damage = append(all, j), errors.Join(damage, err)
 			})
@@ -164,7 +164,9 @@ func (l *Ledger) Jobs(ctx context.Context, f ledger.JobFilter) ([]ledger.Job, er
 	return all, nil
 }
 
-func jobQuery(f ledger.JobFilter, status ledger.Status) (q query, tail string) {
+const newestFirst = "ORDER BY seq DESC"
+
+func jobQuery(f ledger.JobFilter, status ledger.Status) (q query) {
 	q.And("seq < ?", noBound(f.Before))
 	for _, c := range []struct{ column, value string }{
 		{"tenant_id", f.Tenant}, {"status", string(status)}, {"type", f.Type}, {"schedule_id", f.Schedule},
@@ -179,7 +181,7 @@ func jobQuery(f ledger.JobFilter, status ledger.Status) (q query, tail string) {
 	if f.Match != "" {
 		q.And("(instr(id, ?) > 0 OR EXISTS (SELECT 1 FROM json_each(seeds) WHERE instr(value, ?) > 0))", f.Match, f.Match)
 	}
-	return q, fmt.Sprintf("ORDER BY seq DESC LIMIT %d", noLimit(f.Limit))
+	return q
 }
 
 // DeleteJob removes a job that has ended, its events and its deliveries. What

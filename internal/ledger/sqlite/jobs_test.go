@@ -77,8 +77,8 @@ func TestALedgerOfVersionTwoIsUpgradedWithItsDataIntact(t *testing.T) {
 func TestNoLookUpOfJobsReadsThoseThatHaveEnded(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	all := func(f ledger.JobFilter, status ledger.Status) string {
-		q, tail := jobQuery(f, status)
-		return selectJob + " WHERE " + strings.Join(q.where, " AND ") + " " + tail
+		q := jobQuery(f, status)
+		return q.text(selectJob, newestFirst)
 	}
 	for _, c := range []struct{ query, index string }{
 		{selectWaiting, "jobs_by_status (status=?)"},

@@ -87,10 +87,9 @@ func (l *Ledger) pagesByID(ctx context.Context, crawl int64, f ledger.PageFilter
 		}
 		var q query
 		f.Choose(crawl, &q)
-		var chunk []ledger.Page
+		chunk := make([]ledger.Page, 0, min(n, 512))
 		err := l.read(ctx, func(c *sqlite.Conn) error {
-			err := q.run(c, selectPage, fmt.Sprintf("ORDER BY id LIMIT %d", n),
-				func(r ledger.Reader) { chunk = append(chunk, ledger.ScanPage(r)) })
+			err := q.run(c, selectPage, "ORDER BY id", int64(n), func(r ledger.Reader) { chunk = append(chunk, ledger.ScanPage(r)) })
 			for i := 0; f.Links && err == nil && i < len(chunk); i++ {
 				err = readLinks(c, &chunk[i])
 			}
@@ -123,7 +122,7 @@ func (l *Ledger) pagesSorted(ctx context.Context, crawl int64, f ledger.PageFilt
 	f.Choose(crawl, &q)
 	var ids []int64
 	err = l.read(ctx, func(c *sqlite.Conn) error {
-		return q.run(c, "SELECT id FROM pages", tail, func(r ledger.Reader) { ids = append(ids, r.Int()) })
+		return q.run(c, "SELECT id FROM pages", tail, noLimit(f.Limit), func(r ledger.Reader) { ids = append(ids, r.Int()) })
 	})
 	for err == nil && len(ids) > 0 {
 		n := min(len(ids), chunkRows)

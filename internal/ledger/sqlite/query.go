@@ -31,16 +31,32 @@ func (q *query) Match(column, pattern string) {
 	q.And(column+" GLOB ?", strings.NewReplacer("?", "[?]", "[", "[[]").Replace(pattern))
 }
 
-// run calls fn for every row. The statement is not kept: filters have too
-// many shapes to keep them all.
-func (q *query) run(c *sqlite.Conn, selectFrom, tail string, fn func(ledger.Reader)) error {
-	s, _, err := c.PrepareTransient(selectFrom + " WHERE " + strings.Join(q.where, " AND ") + " " + tail)
+// run calls fn for every row, up to a limit. A statement with few conditions is
+// kept; with more of them filters have too many shapes to keep them all.
+func (q *query) run(c *sqlite.Conn, selectFrom, tail string, limit int64, fn func(ledger.Reader)) error {
+	s, err := q.prepare(c, q.text(selectFrom, tail))
 	if err != nil {
 		return err
 	}
-	defer s.Finalize()
-	if err := bindArgs(s, q.args); err != nil {
+	if !q.kept() {
+		defer s.Finalize()
+	}
+	if err := bindArgs(s, append(q.args, limit)); err != nil {
 		return err
 	}
 	return each(s, func(r ledger.Reader) error { fn(r); return nil })
+}
+
+func (q *query) text(selectFrom, tail string) string {
+	return selectFrom + " WHERE " + strings.Join(q.where, " AND ") + " " + tail + " LIMIT ?"
+}
+
+func (q *query) kept() bool { return len(q.where) <= 2 }
+
+func (q *query) prepare(c *sqlite.Conn, text string) (*sqlite.Stmt, error) {
+	if q.kept() {
+		return c.Prepare(text)
+	}
+	s, _, err := c.PrepareTransient(text)
+	return s, err
 }
