@@ -19,14 +19,40 @@ const domainsEvery = 5 * time.Second
 // are idempotent, so a crash in between repeats work and loses none. flush
 // also writes what the hosts' clocks learned since the last time.
 func (e *Engine) Commit(ctx context.Context, recs []*Record, flush bool) error {
-	begin := e.cfg.Now()
-	var lb ledger.Batch
-	var fb frontier.Batch
-	touched := make(map[*Run]*ledger.Counters, 1)
+	d := e.gather(recs, flush)
+	if err := e.record(ctx, d); err != nil {
+		return err
+	}
+	if err := e.acknowledge(ctx, d); err != nil {
+		return err
+	}
+	e.delivered(d)
+	return nil
+}
+
+// delivery is some records on their way: into the ledger first, then into the
+// frontier.
+type delivery struct {
+	recs     []*Record
+	ledger   ledger.Batch
+	frontier frontier.Batch
+	touched  map[*Run]*ledger.Counters
+	begun    time.Time
+	took     time.Duration // by the two stores, without what it waited in between
+}
+
+func (e *Engine) gather(recs []*Record, flush bool) *delivery {
+	d := &delivery{recs: recs, touched: make(map[*Run]*ledger.Counters, 1), begun: e.cfg.Now()}
+	lb, fb := &d.ledger, &d.frontier
 	for _, rec := range recs {
 		lb.Pages = append(lb.Pages, rec.pages...)
 		lb.Evidence = append(lb.Evidence, rec.evidence...)
 		lb.Requests = append(lb.Requests, rec.requests...)
+		for i := range rec.adds {
+			if rec.ack != nil {
+				rec.adds[i].Beside = rec.ack.Group
+			}
+		}
 		fb.Add = append(fb.Add, rec.adds...)
 		fb.Mark = append(fb.Mark, rec.marks...)
 		if rec.ack != nil {
@@ -35,56 +61,83 @@ func (e *Engine) Commit(ctx context.Context, recs []*Record, flush bool) error {
 		if rec.update != nil {
 			fb.Update = append(fb.Update, *rec.update)
 		}
-		c := touched[rec.run]
+		c := d.touched[rec.run]
 		if c == nil {
 			c = new(ledger.Counters)
-			touched[rec.run] = c
+			d.touched[rec.run] = c
 		}
-		c.Add(&rec.count)
-	}
-	for r, c := range touched {
-		lb.Crawls = append(lb.Crawls, r.rowWith(c, begin))
-	}
-	if flush || begin.Sub(e.domainsAt) >= domainsEvery {
-		e.domainsAt = begin
-		for _, ch := range e.sched.TakeChanged() {
-			e.domains = append(e.domains, domainRow(ch))
+		if !rec.counted {
+			c.Add(&rec.count)
 		}
 	}
-	lb.Domains = e.domains
-	if err := e.patiently(ctx, "write the ledger", func() error { return e.cfg.Ledger.Commit(ctx, &lb) }); err != nil {
+	e.domainsMu.Lock()
+	defer e.domainsMu.Unlock()
+	if flush || d.begun.Sub(e.domainsAt) >= domainsEvery {
+		e.domainsAt = d.begun
+		e.takeDomains()
+	}
+	lb.Domains, e.domains = e.domains, nil
+	return d
+}
+
+// record writes a delivery into the ledger. From there on its pages count: the
+// next delivery's row of the crawl is written before this one is acknowledged.
+func (e *Engine) record(ctx context.Context, d *delivery) error {
+	begin := e.cfg.Now()
+	for r, c := range d.touched {
+		d.ledger.Crawls = append(d.ledger.Crawls, r.rowWith(c, d.begun))
+	}
+	err := e.patiently(ctx, "write the ledger", func() error { return e.cfg.Ledger.Commit(ctx, &d.ledger) })
+	if err != nil {
+		e.domainsMu.Lock()
+		e.domains = append(d.ledger.Domains, e.domains...) // the next delivery takes them along
+		e.domainsMu.Unlock()
+		d.ledger.Domains, d.ledger.Crawls = nil, nil
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	e.domains = nil
+	for r, c := range d.touched {
+		r.committed(c)
+	}
+	for _, rec := range d.recs {
+		rec.counted = true
+	}
+	d.took += e.cfg.Now().Sub(begin)
+	return nil
+}
+
+// acknowledge writes a delivery that the ledger has into the frontier.
+func (e *Engine) acknowledge(ctx context.Context, d *delivery) error {
+	begin := e.cfg.Now()
 	err := e.patiently(ctx, "write the frontier", func() error {
-		_, err := e.sched.Commit(ctx, &fb, e.cfg.Now())
+		_, err := e.sched.Commit(ctx, &d.frontier, e.cfg.Now())
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("write frontier: %w", err)
 	}
-	for r, c := range touched {
-		r.committed(c)
-	}
-	for _, rec := range recs {
+	d.took += e.cfg.Now().Sub(begin)
+	return nil
+}
+
+// delivered gives the tokens back and tells everybody who wants to know.
+func (e *Engine) delivered(d *delivery) {
+	for _, rec := range d.recs {
 		rec.run.observe(rec)
 	}
-	e.uncommitted.Add(-int64(len(recs)))
-	e.tokens.give(len(recs))
-	for r := range touched {
+	e.uncommitted.Add(-int64(len(d.recs)))
+	e.tokens.give(len(d.recs))
+	for r := range d.touched {
 		r.nudge()
 		if r.hooks.Committed != nil {
 			r.hooks.Committed()
 		}
 	}
-	took := e.cfg.Now().Sub(begin)
 	if e.cfg.Meter != nil {
-		e.cfg.Meter.Committed(took, len(recs))
+		e.cfg.Meter.Committed(d.took, len(d.recs))
 	}
-	if len(fb.Ack)+len(fb.Update) > 0 { // what has nothing for the frontier is quicker than any other
-		e.govern(took, len(recs))
+	if len(d.frontier.Ack)+len(d.frontier.Update) > 0 { // what has nothing for the frontier is quicker than any other
+		e.govern(d.took, len(d.recs))
 	}
-	return nil
 }
 
 // govern lets a store that has too much to do shrink the number of URLs in hand
@@ -168,17 +221,38 @@ func (r *Run) nudge() {
 	}
 }
 
-// WriteHosts tells the ledger what the hosts' clocks learned since it last
-// heard of them, for hosts that are about to be somebody else's.
-func (e *Engine) WriteHosts(ctx context.Context) error {
-	var b ledger.Batch
+// takeDomains notes what the hosts' clocks learned since it was last asked.
+// domainsMu is held.
+func (e *Engine) takeDomains() {
 	for _, ch := range e.sched.TakeChanged() {
-		b.Domains = append(b.Domains, domainRow(ch))
+		e.domains = append(e.domains, domainRow(ch))
 	}
-	if len(b.Domains) == 0 {
+}
+
+// NoteHosts keeps what the hosts' clocks learned for the next commit, for hosts
+// that are about to be somebody else's. It waits for nobody: the committer
+// writes it, at once if it has nothing else to write.
+func (e *Engine) NoteHosts() {
+	e.domainsMu.Lock()
+	e.takeDomains()
+	some := len(e.domains) > 0
+	e.domainsMu.Unlock()
+	if some {
+		select {
+		case e.noted <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// WriteHosts tells the ledger what the hosts' clocks learned since it last
+// heard of them, when no committer does any more.
+func (e *Engine) WriteHosts(ctx context.Context) error {
+	d := e.gather(nil, true)
+	if len(d.ledger.Domains) == 0 {
 		return nil
 	}
-	return e.cfg.Ledger.Commit(ctx, &b)
+	return e.cfg.Ledger.Commit(ctx, &d.ledger)
 }
 
 func domainRow(ch frontier.Changed) ledger.Domain { return DomainRow(ch.Group, ch.Clocks) }

@@ -128,8 +128,11 @@ type Engine struct {
 	governor    governor     // the committer's
 	commitEWMA  atomic.Int64 // nanoseconds, what the governor sees
 	uncommitted atomic.Int64
-	domainsAt   time.Time       // last time the ledger heard of the hosts' clocks
-	domains     []ledger.Domain // taken for a commit that has not succeeded yet
+
+	domainsMu sync.Mutex
+	domainsAt time.Time       // last time the ledger heard of the hosts' clocks
+	domains   []ledger.Domain // for the next commit
+	noted     chan struct{}   // fires when hosts that are given up have left some
 }
 
 // New builds an engine. Nothing runs before Run.
@@ -155,8 +158,9 @@ func New(cfg Config) *Engine {
 		tokens: newTokens(cfg.Workers), governor: governor{threshold: cfg.SlowCommit},
 		shares: frontier.NewShares(cfg.Workers),
 		// Each record has its token, so a send never waits.
-		out:  make(chan *Record, cfg.Workers),
-		runs: make(map[frontier.CrawlID]*Run),
+		out:   make(chan *Record, cfg.Workers),
+		runs:  make(map[frontier.CrawlID]*Run),
+		noted: make(chan struct{}, 1),
 	}
 	e.bufs.New = func() any { b := make([]byte, 0, 64<<10); return &b }
 	e.scans.New = func() any { return new(extract.Scanner) }

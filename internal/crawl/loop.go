@@ -15,6 +15,9 @@ const (
 	commitGather = 15 * time.Millisecond
 	commitMost   = 512    // records
 	commitWeight = 20_000 // rows and links; a sitemap alone may bring more
+	// gatherPart of the tokens, when none is free, are worth a commit: the
+	// others are meanwhile at the hosts.
+	gatherPart = 4
 )
 
 // Run drives the steps with goroutines until ctx ends or a store fails: one
@@ -155,60 +158,91 @@ func (e *Engine) writing(ctx context.Context) (context.Context, context.CancelFu
 	return out, func() { stop(); cancel() }
 }
 
-// committer gathers records and writes them, one batch at a time. It ends
-// when the channel is closed, with everything written.
+// committer writes records, in two steps that overlap: while one delivery is
+// acknowledged in the frontier, the next is written into the ledger, and the one
+// after it gathers. It ends when the channel is closed, with everything written.
 func (e *Engine) committer(ctx context.Context) error {
 	ctx, cancel := e.writing(ctx)
 	defer cancel()
-	batch := make([]*Record, 0, commitMost)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	recorded, acknowledged := make(chan *delivery), make(chan error, 1)
+	go func() {
+		for d := range recorded {
+			if err := e.thrice(ctx, func() error { return e.acknowledge(ctx, d) }); err != nil {
+				acknowledged <- err
+				return
+			}
+			e.delivered(d)
+		}
+		acknowledged <- nil
+	}()
 	for {
-		rec, ok := <-e.out
-		if !ok {
+		recs, open := e.company()
+		if len(recs) > 0 || open {
+			d := e.gather(recs, false)
+			if err := e.thrice(ctx, func() error { return e.record(ctx, d) }); err != nil {
+				close(recorded)
+				return errors.Join(err, <-acknowledged)
+			}
+			select {
+			case recorded <- d:
+			case err := <-acknowledged:
+				return err
+			}
+		}
+		if !open {
+			close(recorded)
+			if err := <-acknowledged; err != nil {
+				return err
+			}
 			return e.Commit(ctx, nil, true)
-		}
-		batch = append(batch[:0], rec)
-		weight := rec.weight()
-		timer.Reset(commitGather)
-		for gathering := true; gathering && len(batch) < commitMost && weight < commitWeight; {
-			select {
-			case rec, ok := <-e.out:
-				if !ok {
-					gathering = false
-					break
-				}
-				batch = append(batch, rec)
-				weight += rec.weight()
-				continue
-			default:
-			}
-			if used, limit, _ := e.tokens.state(); len(batch) >= used || used >= limit {
-				break // nobody else can come before these are written
-			}
-			select {
-			case rec, ok := <-e.out:
-				if !ok {
-					gathering = false
-					break
-				}
-				batch = append(batch, rec)
-				weight += rec.weight()
-			case <-timer.C:
-				gathering = false
-			}
-		}
-		if err := e.commitRetrying(ctx, batch); err != nil {
-			return err
 		}
 	}
 }
 
-// commitRetrying tries a batch three times: both stores are idempotent.
-func (e *Engine) commitRetrying(ctx context.Context, batch []*Record) error {
+// company waits for a record and for those that come soon after it; none, if
+// only hosts have left something to be written. open is false at the end.
+func (e *Engine) company() (recs []*Record, open bool) {
+	select {
+	case rec, ok := <-e.out:
+		if !ok {
+			return nil, false
+		}
+		recs = append(recs, rec)
+	case <-e.noted:
+		return nil, true
+	}
+	timer := time.NewTimer(commitGather)
+	defer timer.Stop()
+	for weight := recs[0].weight(); len(recs) < commitMost && weight < commitWeight; {
+		var rec *Record
+		ok := true
+		select {
+		case rec, ok = <-e.out:
+		default:
+			used, limit, _ := e.tokens.state()
+			if int(e.uncommitted.Load()) >= used || used >= limit && len(recs) >= limit/gatherPart {
+				return recs, true // nobody else can come before some are written, or there is enough to do
+			}
+			select {
+			case rec, ok = <-e.out:
+			case <-timer.C:
+				return recs, true
+			}
+		}
+		if !ok {
+			return recs, false
+		}
+		recs = append(recs, rec)
+		weight += rec.weight()
+	}
+	return recs, true
+}
+
+// thrice tries a step of a commit three times: both stores are idempotent.
+func (e *Engine) thrice(ctx context.Context, step func() error) error {
 	var err error
 	for try := range 3 {
-		if err = e.Commit(ctx, batch, false); err == nil {
+		if err = step(); err == nil {
 			return nil
 		}
 		e.log.Error("commit failed", "try", try+1, "error", err)

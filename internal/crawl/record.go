@@ -18,6 +18,7 @@ type Record struct {
 	endURL   string // of ack
 	update   *frontier.Entry
 	count    ledger.Counters // to be added to the run's
+	counted  bool            // the ledger has it, and the run's counters
 	done     *ledger.Page    // the URL's end, for events; nil if it goes on
 }
 

@@ -37,7 +37,8 @@ type web struct {
 	dial  func(h *hit) time.Duration // until the connection is ready
 	books *books
 	store frontier.Store
-	cfg   Config // overrides
+	wrap  func(frontier.Store) frontier.Store // what the engine sees of it
+	cfg   Config                              // overrides
 	fs    *vfs.MemFS
 }
 
@@ -164,6 +165,9 @@ func (w *web) engine() *Engine {
 	w.store = store
 	cfg := w.cfg
 	cfg.Store, cfg.Log = store, w.log()
+	if w.wrap != nil {
+		cfg.Store = w.wrap(store)
+	}
 	if cfg.Fetcher == nil {
 		cfg.Fetcher = w
 	}

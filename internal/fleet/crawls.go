@@ -163,8 +163,15 @@ func (m *Manager) Ended(ctx context.Context, r *crawl.Run) error {
 	}
 }
 
-// readBoard announces what this process supervises and follows what others do.
-func (m *Manager) readBoard(ctx context.Context) error {
+// over is a crawl that this worker is to leave; cut: at once.
+type over struct {
+	run *crawl.Run
+	cut bool
+}
+
+// readBoard announces what this process supervises and follows what others do:
+// it begins nothing more for crawls that are to be left, and names them.
+func (m *Manager) readBoard(ctx context.Context) (ended []over, err error) {
 	now := m.cfg.Now()
 	m.mu.Lock()
 	announce := make(map[*supervision]frontier.Announced)
@@ -197,16 +204,16 @@ func (m *Manager) readBoard(ctx context.Context) error {
 				s.state.Changed = time.Time{}
 			}
 			m.mu.Unlock()
-			return err
+			return nil, err
 		}
 		s.run.SetSlots(c.Slots[m.cfg.Worker], c.Round)
 	}
 	if joined == 0 {
-		return nil
+		return nil, nil
 	}
 	list, err := m.cfg.Board.Crawls(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	on := make(map[int64]frontier.Announced, len(list))
 	for _, c := range list {
@@ -226,11 +233,9 @@ func (m *Manager) readBoard(ctx context.Context) error {
 			continue
 		}
 		r.Hold(c.Cut)
-		if err := m.leave(ctx, r, c.Cut); err != nil {
-			return err
-		}
+		ended = append(ended, over{r, c.Cut})
 	}
-	return nil
+	return ended, nil
 }
 
 // announce tells the board of a crawl that this process supervises.
@@ -276,9 +281,12 @@ func (m *Manager) leave(ctx context.Context, r *crawl.Run, cut bool) error {
 	if err := m.handIn(ctx, r); err != nil {
 		return err
 	}
-	soon, cancel := context.WithTimeout(ctx, m.cfg.TTL/6) // leases must be renewed meanwhile; the next turn goes on
+	soon, cancel := context.WithTimeout(ctx, m.patience())
 	defer cancel()
 	if err := r.Leave(soon, cut); err != nil {
+		if soon.Err() != nil && ctx.Err() == nil && r.Part().InHand > 0 {
+			return nil // the next turn goes on
+		}
 		return err
 	}
 	m.log.Info("left a crawl", "crawl", r.ID)

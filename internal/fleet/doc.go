@@ -14,16 +14,23 @@
 //
 // One turn of a Manager, every half second or when the store has news:
 //
-//	heartbeat ─► renew ─► board ─► give back ─► lease ─► budgets ─► reports
-//	(who is     (lost:   (joined, (idle or     (what    (pages     (what the
-//	 there)      drop)    held)    not ours)    is free) allowed)   supervisor adds up)
+//	heartbeat ─► renew ─► board ─► lease ─► give back ─► budgets ─► reports ─► join, leave
+//	(who is     (lost:   (held)   (what    (idle or     (pages     (what the   (wait for
+//	 there)      drop)             is free) not ours)    allowed)   supervisor   the ledger)
+//	                                                                adds up)
+//
+// Only the end of a turn waits for the ledger, and not for long: hosts that come
+// free are not to wait for it.
 //
 // What people see of a crawl is gathered with the reports: every two seconds
 // each worker shows the hosts that matter most of its part (crawl.Picture), and
 // the supervisor's status is of all of them. Nothing is decided by it.
 //
 // Leases last TTL (30 s) and are renewed with every look at the store: when it
-// has news, and every two seconds, or third of TTL if that is less. Before each grant,
+// has news, and every two seconds, or third of TTL if that is less. When another
+// worker is silent for so long that its leases may run out, without having said
+// that it goes, the look is made every turn until they must have: so its hosts
+// are leased again half a second after that. Before each grant,
 // and again before a request is written, the engine asks Held: the time at
 // which the last renewal was sent, plus TTL, minus a margin, by this machine's
 // own clocks, which a frozen process finds far ahead when it wakes: by the one
@@ -66,7 +73,8 @@
 //	a supervisor dies  workers go on with what was announced, for two leases
 //	                   (30 s at least), then they leave the crawl; whoever takes
 //	                   the job up again supervises from there, and leaves the
-//	                   crawl first if it had joined it
+//	                   crawl first if it had joined it. Until then its hosts are
+//	                   not offered (Shelve), or they would be leased in vain
 //	a supervisor wakes that was frozen for so long that another one has its
 //	                   crawl: it yields, and is one of its workers
 package fleet

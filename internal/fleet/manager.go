@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -84,7 +85,10 @@ type Manager struct {
 	wake       chan struct{}
 
 	// Of Run's goroutine.
-	news    bool // the store has something for Renew or Acquire
+	news    bool      // the store has something for Renew or Acquire
+	watch   time.Time // until then a worker that fell silent may leave hosts behind
+	unmet   unmet
+	shelved map[int64]time.Time // crawls that nobody stands by, since when they are not offered
 	renewed time.Time
 	beatAt  time.Time
 	told    time.Time // when its reports were last sent
@@ -133,7 +137,7 @@ func New(cfg Config) *Manager {
 		cfg.Groups = 256
 	}
 	return &Manager{cfg: cfg, log: cfg.Log, started: cfg.Now(), supervised: make(map[int64]*supervision),
-		joined: make(map[int64]*crawl.Run), taking: make(map[int64]chan struct{}), yielded: make(map[int64]bool), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
+		joined: make(map[int64]*crawl.Run), shelved: make(map[int64]time.Time), taking: make(map[int64]chan struct{}), yielded: make(map[int64]bool), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
 }
 
 // Bind gives the manager the engine that asks it.
@@ -253,50 +257,101 @@ func (m *Manager) Run(ctx context.Context) error {
 	return m.HandBack(leave)
 }
 
-// Turn does everything there is to do once.
+// Turn does everything there is to do once. What may have to wait for the ledger
+// comes last and has its time, so that hosts that came free do not wait for it.
 func (m *Manager) Turn(ctx context.Context) error {
 	now := m.cfg.Now()
+	ended, err := m.quickly(ctx, now)
+	if m.leaving.Load() {
+		m.putBack()
+	}
+	// Also beside an error: what leases brought is not told again.
+	if err = errors.Join(err, m.know(ctx)); err != nil {
+		return err
+	}
+	for _, e := range ended {
+		if err := m.leave(ctx, e.run, e.cut); err != nil {
+			return fmt.Errorf("leave a crawl: %w", err)
+		}
+	}
+	return nil
+}
+
+// quickly is the part of a turn that waits for the fleet's store alone. ended
+// are crawls that this worker is to leave.
+func (m *Manager) quickly(ctx context.Context, now time.Time) (ended []over, err error) {
+	if m.overdue(now) {
+		m.watch = now.Add(m.cfg.TTL/10 + 2*m.cfg.Turn)
+	}
 	if err := m.heartbeat(ctx, now); err != nil {
-		return fmt.Errorf("heartbeat: %w", err)
+		return nil, fmt.Errorf("heartbeat: %w", err)
 	}
 	// Whoever was silent may have been counted out: it says that it is there
 	// before it works for anybody, and then looks whether the crawls are on.
 	if now.Sub(m.told) > m.cfg.TTL {
 		if err := m.report(ctx); err != nil {
-			return fmt.Errorf("report: %w", err)
+			return nil, fmt.Errorf("report: %w", err)
 		}
 	}
-	// News come by themselves; looking without them covers those that got lost.
-	look := m.news || now.Sub(m.renewed) >= lookAnyway || now.Sub(m.renewed) >= m.cfg.TTL/3
+	// News come by themselves; looking without them covers those that got lost,
+	// and leases that run out, of which nobody tells.
+	look := m.news || now.Before(m.watch) || now.Sub(m.renewed) >= lookAnyway || now.Sub(m.renewed) >= m.cfg.TTL/3
 	m.news = false
 	if look {
 		if err := m.renew(ctx, now); err != nil {
-			return fmt.Errorf("renew leases: %w", err)
+			return nil, fmt.Errorf("renew leases: %w", err)
 		}
 		m.renewed = now
 	}
-	if err := m.readBoard(ctx); err != nil {
-		return fmt.Errorf("read the board: %w", err)
-	}
-	if err := m.giveBack(ctx, now); err != nil {
-		return fmt.Errorf("give leases back: %w", err)
+	// Before the lease: nothing is begun for a crawl that is over or held.
+	if ended, err = m.readBoard(ctx); err != nil {
+		return nil, fmt.Errorf("read the board: %w", err)
 	}
 	if look && !m.leaving.Load() {
 		if err := m.lease(ctx); err != nil {
-			return fmt.Errorf("lease hosts: %w", err)
+			return nil, fmt.Errorf("lease hosts: %w", err)
 		}
 	}
+	if err := m.giveBack(ctx, now); err != nil {
+		return nil, fmt.Errorf("give leases back: %w", err)
+	}
 	if err := m.budgets(ctx); err != nil {
-		return fmt.Errorf("share budgets: %w", err)
+		return nil, fmt.Errorf("share budgets: %w", err)
 	}
 	if err := m.report(ctx); err != nil {
-		return fmt.Errorf("report: %w", err)
+		return nil, fmt.Errorf("report: %w", err)
 	}
-	return nil
+	return ended, nil
+}
+
+// silentFor is from when on a worker is taken for dead: the leases that it has
+// may run out from now on, for it renewed them at most a look before its last
+// heartbeat.
+func (m *Manager) silentFor() time.Duration {
+	return max(m.cfg.TTL-lookAnyway-2*m.cfg.Turn, m.cfg.TTL/2)
+}
+
+// overdue reports whether another worker is silent for so long. One that was
+// told to stop is off the list before.
+func (m *Manager) overdue(now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.workers, func(w frontier.Worker) bool {
+		return w.ID != m.cfg.Worker && w.Silent+now.Sub(m.readAt) >= m.silentFor()
+	})
+}
+
+// patience is how long a turn may wait for the ledger: leases must be renewed
+// meanwhile, and taken when they run out.
+func (m *Manager) patience() time.Duration {
+	if m.cfg.Now().Before(m.watch) {
+		return min(m.cfg.Turn, m.cfg.TTL/6)
+	}
+	return m.cfg.TTL / 6
 }
 
 func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
-	if !m.beatAt.IsZero() && now.Sub(m.beatAt) < m.cfg.TTL/10 {
+	if !m.beatAt.IsZero() && now.Sub(m.beatAt) < m.cfg.TTL/10 && !now.Before(m.watch) {
 		return nil
 	}
 	sent := m.cfg.Now()
@@ -309,7 +364,7 @@ func (m *Manager) heartbeat(ctx context.Context, now time.Time) error {
 	m.beatAt = now
 	names := []string{m.cfg.Worker}
 	for _, w := range roll.Live {
-		if w.ID != m.cfg.Worker {
+		if w.ID != m.cfg.Worker && w.Silent < m.silentFor() { // or its hosts would be left to it when they come free
 			names = append(names, w.ID)
 		}
 	}
@@ -332,33 +387,58 @@ func (m *Manager) prefers(group string) bool {
 // added.
 func (m *Manager) renew(ctx context.Context, now time.Time) error {
 	s := m.engine.Scheduler()
-	var unknown []frontier.CrawlID
-	var changed []frontier.Lease
 	err := s.Exclusive(func() error {
 		lost, news, err := m.cfg.Board.Renew(ctx, m.cfg.Worker, m.cfg.TTL)
 		if len(lost) > 0 {
 			m.log.Warn("leases were lost; others have these hosts now", "hosts", len(lost))
 			s.Drop(lost, now)
 		}
-		changed, unknown = news, s.Refresh(news, now)
+		m.unmet.note(s.Refresh(news, now), news)
 		return err // what came beside it is not told again
 	})
 	s.Renewed(now)
-	return errors.Join(err, m.know(ctx, unknown, changed))
+	return err
+}
+
+// unmet are crawls of which leases brought work and that are not open here, and
+// those leases, with that work alone: what they say of other crawls is old by
+// the time that these are joined.
+type unmet struct {
+	crawls []frontier.CrawlID
+	leases []frontier.Lease
+}
+
+func (u *unmet) note(crawls []frontier.CrawlID, leases []frontier.Lease) {
+	u.crawls = append(u.crawls, crawls...)
+	for _, l := range leases {
+		l.Queues = slices.DeleteFunc(slices.Clone(l.Queues), func(q frontier.Queue) bool { return !slices.Contains(crawls, q.Crawl) })
+		if len(l.Queues) > 0 {
+			u.leases = append(u.leases, l)
+		}
+	}
+}
+
+// putBack gives up what leases brought of crawls that are not open. The groups
+// come again.
+func (m *Manager) putBack() {
+	m.engine.Scheduler().Drain(names(m.unmet.leases), m.cfg.Now())
+	m.unmet = unmet{}
 }
 
 // know joins crawls that leases brought work of, and takes that work in. If a
 // store does not answer, the groups are given back, and come again.
-func (m *Manager) know(ctx context.Context, unknown []frontier.CrawlID, leases []frontier.Lease) error {
-	if len(unknown) == 0 || m.leaving.Load() {
+func (m *Manager) know(ctx context.Context) error {
+	if len(m.unmet.crawls) == 0 {
 		return nil
 	}
 	s := m.engine.Scheduler()
-	opened, err := m.joinAll(ctx, unknown)
+	opened, err := m.joinAll(ctx, m.unmet.crawls)
 	if err != nil {
-		s.Drain(names(leases), m.cfg.Now())
-		return err
+		m.putBack()
+		return fmt.Errorf("join crawls: %w", err)
 	}
+	leases := m.unmet.leases
+	m.unmet = unmet{}
 	if opened {
 		return s.Exclusive(func() error { s.Refresh(leases, m.cfg.Now()); return nil })
 	}
@@ -367,7 +447,8 @@ func (m *Manager) know(ctx context.Context, unknown []frontier.CrawlID, leases [
 
 // joinAll joins those crawls that are on. One that has ended or is held leaves
 // its queue behind; when it goes on it is announced, and its groups come with
-// the next renewal.
+// the next renewal. One that nobody stands by is not offered until then, or its
+// hosts would be leased in vain again and again.
 func (m *Manager) joinAll(ctx context.Context, ids []frontier.CrawlID) (opened bool, err error) {
 	board, err := m.cfg.Board.Crawls(ctx)
 	if err != nil {
@@ -375,7 +456,9 @@ func (m *Manager) joinAll(ctx context.Context, ids []frontier.CrawlID) (opened b
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		on := slices.ContainsFunc(board, func(c frontier.Announced) bool { return c.ID == int64(id) && !c.Held && !m.stale(&c) })
+		at := slices.IndexFunc(board, func(c frontier.Announced) bool { return c.ID == int64(id) })
+		alone := at < 0 || m.stale(&board[at])
+		on := !alone && !board[at].Held
 		m.mu.Lock()
 		_, have := m.joined[int64(id)]
 		_, mine := m.supervised[int64(id)]
@@ -385,6 +468,11 @@ func (m *Manager) joinAll(ctx context.Context, ids []frontier.CrawlID) (opened b
 		}
 		m.mu.Unlock()
 		opened = opened || (have || mine) && !soon // since the leases were counted
+		if alone && !mine && !soon {
+			if err := m.shelve(ctx, int64(id)); err != nil {
+				return opened, err
+			}
+		}
 		if on {
 			ok, err := m.join(ctx, int64(id))
 			if err != nil {
@@ -394,6 +482,22 @@ func (m *Manager) joinAll(ctx context.Context, ids []frontier.CrawlID) (opened b
 		}
 	}
 	return opened, nil
+}
+
+// shelve takes a crawl's work out of sight, once in a while: its hosts may come
+// with those of others, too.
+func (m *Manager) shelve(ctx context.Context, id int64) error {
+	now := m.cfg.Now()
+	maps.DeleteFunc(m.shelved, func(_ int64, at time.Time) bool { return now.Sub(at) > m.cfg.TTL })
+	if _, done := m.shelved[id]; done {
+		return nil
+	}
+	if err := m.cfg.Board.Shelve(ctx, id); err != nil {
+		return err
+	}
+	m.shelved[id] = now
+	m.log.Info("nobody stands by a crawl; its hosts are left alone until somebody does", "crawl", id)
+	return nil
 }
 
 // join opens a crawl that another process supervises.
@@ -416,7 +520,7 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool, err error) {
 			err = errors.Join(err, m.unreport(ctx, id))
 		}
 	}()
-	soon, cancel := context.WithTimeout(ctx, m.cfg.TTL/6) // leases must be renewed meanwhile
+	soon, cancel := context.WithTimeout(ctx, m.patience())
 	defer cancel()
 	row, err := m.cfg.Ledger.Crawl(soon, id)
 	if errors.Is(err, ledger.ErrNoCrawl) {
@@ -436,11 +540,8 @@ func (m *Manager) join(ctx context.Context, id int64) (ok bool, err error) {
 // lease takes what is free, and what robots.txt files lead to.
 func (m *Manager) lease(ctx context.Context) (err error) {
 	s := m.engine.Scheduler()
-	var unknown []frontier.CrawlID
-	var leases []frontier.Lease
 	take := func(got ...frontier.Lease) {
-		leases = append(leases, got...)
-		unknown = append(unknown, s.Take(got, m.cfg.Now())...)
+		m.unmet.note(s.Take(got, m.cfg.Now()), got)
 		if m.leaving.Load() {
 			s.Drain(names(got), m.cfg.Now())
 		}
@@ -465,7 +566,7 @@ func (m *Manager) lease(ctx context.Context) (err error) {
 			return err
 		})
 	}
-	return errors.Join(err, m.know(ctx, unknown, leases))
+	return err
 }
 
 // giveBack releases what has no work and what another worker should have.
@@ -473,7 +574,11 @@ func (m *Manager) giveBack(ctx context.Context, now time.Time) error {
 	s := m.engine.Scheduler()
 	s.Drain(m.misplaced(s.Movable()), now)
 	idle := now.Add(-idleFor)
-	return m.release(ctx, s.Drained(idle), idle)
+	drained := s.Drained(idle)
+	if len(drained) > 0 {
+		m.engine.NoteHosts() // for people, in the ledger; the committer writes it
+	}
+	return m.release(ctx, drained, idle)
 }
 
 // movedAtOnce bounds how many groups change hands in one turn, so that a new
@@ -503,13 +608,6 @@ func (m *Manager) release(ctx context.Context, leases []frontier.Lease, idle tim
 	if _, err := s.Commit(ctx, &frontier.Batch{}, m.cfg.Now()); err != nil {
 		return err
 	}
-	// For people, in the ledger. Without an answer they miss what was learned
-	// last; leases must not expire over it, nor a stop wait for it.
-	soon, cancel := context.WithTimeout(ctx, min(m.cfg.TTL/6, crawl.Grace))
-	defer cancel()
-	if err := m.engine.WriteHosts(soon); err != nil {
-		m.log.Warn("what was learned about hosts is not in the ledger yet", "error", err)
-	}
 	return s.Exclusive(func() error {
 		return m.cfg.Board.Release(ctx, s.LetGo(leases, idle))
 	})
@@ -523,6 +621,13 @@ func (m *Manager) HandBack(ctx context.Context) error {
 	for _, r := range m.runs() {
 		_ = m.handIn(ctx, r) // or they stay spent
 		_ = m.unreport(ctx, r.ID)
+	}
+	// For people, in the ledger. Without an answer they miss what was learned
+	// last; a stop must not wait for it.
+	soon, cancel := context.WithTimeout(ctx, min(m.cfg.TTL/6, crawl.Grace))
+	defer cancel()
+	if err := m.engine.WriteHosts(soon); err != nil {
+		m.log.Warn("what was learned about hosts is not in the ledger yet", "error", err)
 	}
 	if err := m.release(ctx, held, m.cfg.Now()); err != nil {
 		return err

@@ -65,6 +65,7 @@ type process struct {
 	flaky   atomic.Bool // one call in ten is lost, or its reply
 	unread  atomic.Bool // the ledger hangs
 	half    atomic.Bool // what leases bring comes beside an error
+	leased  atomic.Int64
 
 	stopEngine, stopManager context.CancelFunc
 	engineDone, done        chan struct{}
@@ -153,6 +154,7 @@ type board struct {
 
 func (b board) Acquire(ctx context.Context, worker string, ttl time.Duration, most int, prefers func(string) bool) ([]frontier.Lease, error) {
 	leases, err := b.Member.Acquire(ctx, worker, ttl, most, prefers)
+	b.p.leased.Add(int64(len(leases)))
 	return leases, b.beside(err)
 }
 
@@ -288,6 +290,11 @@ func (w *web) seen() (pages, again int, bad []string) {
 		again += n - 1
 	}
 	return pages, again, w.bad
+}
+
+func (f *fixture) pages() int {
+	n, _, _ := f.web.seen()
+	return n
 }
 
 func (w *web) lastBy(host string) hit {

@@ -217,6 +217,11 @@ func (m *Member) Withdraw(_ context.Context, crawl int64, by string) error {
 	return cmp.Or(err, refused)
 }
 
+// Shelve implements frontier.Board.
+func (m *Member) Shelve(_ context.Context, crawl int64) error {
+	return m.call("shelve", func() { m.s.announce(frontier.Announced{ID: crawl}, true) })
+}
+
 func (s *shared) announce(c frontier.Announced, off bool) {
 	s.off[frontier.CrawlID(c.ID)] = off
 	for k := range s.queues {

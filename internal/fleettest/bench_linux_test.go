@@ -32,7 +32,7 @@ func Test_bench(t *testing.T) {
 // one and the embedded stores if processes is 0, and returns the processor time
 // of everybody a 1,000 pages.
 func bench(t *testing.T, processes int, embedded time.Duration) time.Duration {
-	const hosts, pages = 40, 150
+	const hosts, pages = 40, 400 // some seconds: a host of a fleet begins 0.2 to 0.5 s after it is leased
 	f := newFleet(t, true, webfarm.Config{Seed: 9, Hosts: hosts, Pages: pages, Links: 60, PageSize: 20 << 10, Latency: 5 * time.Millisecond})
 	f.alone = processes == 0
 	s := f.serve("--workers", "64")

@@ -30,6 +30,10 @@ type Board interface {
 	Withdraw(ctx context.Context, crawl int64, by string) error
 	Crawls(ctx context.Context) ([]Announced, error)
 
+	// Shelve lets Acquire offer no more work of a crawl, whoever asks for it:
+	// nobody stands by it. It is offered again when it is next announced.
+	Shelve(ctx context.Context, crawl int64) error
+
 	// Spend takes up to n pages of a crawl's budget for a worker; fewer, or
 	// none, if no more are left. A negative n gives pages back. A crawl with
 	// no cap has any number, one that is not on the board none. spent is what

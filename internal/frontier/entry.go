@@ -82,6 +82,12 @@ type Entry struct {
 	// been released since. Not stored.
 	Again bool
 
+	// Beside is the group of the page that named it, if that page is
+	// acknowledged in the same batch and this is all that must wait for it: a
+	// store of several shards may then queue the one with the other's
+	// acknowledgement, in one step. Not stored; empty: before everything else.
+	Beside string
+
 	reserved bool   // its page was taken from the budget by this process
 	lease    uint64 // the token under which it was handed out; 0 without leases
 }

@@ -171,4 +171,34 @@ var boardChecks = []leaseCheck{
 		}
 		say(frontier.Announced{ID: 1, By: "b"}, frontier.ErrSuperseded)
 	}},
+	{"work of a crawl that is shelved is offered again when it is next announced", func(f *fleet) {
+		a, b := f.start("a"), f.start("b")
+		say := func(c frontier.Announced) {
+			f.Helper()
+			if err := a.Announce(ctx, c); err != nil {
+				f.Fatal(err)
+			}
+		}
+		lease := func(want int) {
+			f.Helper()
+			leases := b.acquire(long, 10)
+			if len(leases) != want {
+				f.Fatalf("leased %+v, want %d groups", leases, want)
+			}
+			if err := b.Release(ctx, leases); err != nil {
+				f.Fatal(err)
+			}
+		}
+		say(frontier.Announced{ID: 1, By: "a", First: true})
+		a.add(pages("x.example", 2)...)
+		for _, again := range []bool{false, true} {
+			if err := b.Shelve(ctx, 1); err != nil {
+				f.Fatal(err)
+			}
+			a.add(page("y.example", fmt.Sprint(again))) // work that comes meanwhile
+			lease(0)
+			say(frontier.Announced{ID: 1, By: "a", First: again})
+			lease(2)
+		}
+	}},
 }

@@ -125,6 +125,14 @@ func (s *Store) Withdraw(ctx context.Context, crawl int64, by string) error {
 	return nil
 }
 
+// Shelve implements frontier.Board.
+func (s *Store) Shelve(ctx context.Context, crawl int64) error {
+	if err := s.offer(ctx, strconv.FormatInt(crawl, 10), false); err != nil {
+		return fmt.Errorf("shelve crawl %d: %w", crawl, err)
+	}
+	return nil
+}
+
 func (s *Store) board(ctx context.Context, args ...string) error {
 	r, err := s.one(ctx, boardShard, scriptAnnounce, args...)
 	if err != nil {

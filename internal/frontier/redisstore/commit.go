@@ -45,22 +45,47 @@ func (s *Store) apply(ctx context.Context, p *plan, clock int64) (fenced []strin
 	if err := s.claim(ctx, p); err != nil {
 		return nil, err
 	}
-	adds, rest := p.adds(), p.rest()
-	if len(rest) == 1 {
-		// All that must come last goes to one shard: its additions may
-		// travel with it.
-		for i, w := range adds {
-			if w.shard == rest[0].shard {
-				rest[0].offers = w.offers
-				adds = append(adds[:i], adds[i+1:]...)
-				break
-			}
-		}
-	}
+	rest := p.rest()
+	adds := travel(p.adds(only(rest)), rest)
 	if _, err := s.send(ctx, adds, clock, p.span); err != nil {
 		return nil, err
 	}
 	return s.send(ctx, rest, clock, p.span)
+}
+
+// travel lets additions go along with what must not come before them, where that
+// is one call, and returns those that go first.
+func travel(adds []*work, rest []*work) (first []*work) {
+	for _, w := range adds {
+		var with *work
+		for _, r := range rest {
+			if r.shard == w.shard {
+				if with != nil { // cut in two: either might come first
+					with = nil
+					break
+				}
+				with = r
+			}
+		}
+		if w.beside && with != nil && with.offers == nil {
+			with.offers = w.offers
+		} else {
+			first = append(first, w)
+		}
+	}
+	return first
+}
+
+// only is the one shard of all works, or -1.
+func only(list []*work) int {
+	shard := -1
+	for i, w := range list {
+		if i > 0 && w.shard != shard {
+			return -1
+		}
+		shard = w.shard
+	}
+	return shard
 }
 
 // claim asks, for URLs that belong to another shard than their group, which

@@ -54,9 +54,10 @@
 // # Commit
 //
 // First the additions, each shard's in one call, all shards at once; then
-// marks, acknowledgements, updates and notes. When all of the second part goes
-// to one shard, its additions travel with it: the commit of a page whose links
-// stay on its domain is one call. So there is no instant at which a page is
+// marks, acknowledgements, updates and notes. An addition that only pages of its
+// own shard wait for (Entry.Beside) travels with their acknowledgement: the
+// commit of pages whose links stay on their domains is one round trip, with one
+// call a shard. So there is no instant at which a page is
 // acknowledged and a link of it is nowhere; a crash, a lost reply or a Redis
 // that goes away between any two calls repeats work and loses none. Large
 // batches are cut so that no call keeps Redis for long.

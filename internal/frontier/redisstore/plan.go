@@ -34,6 +34,7 @@ type offer struct {
 	value  string // priority, then the encoded entry
 	home   int    // shard that decides whether the URL is new
 	shard  int    // shard of its queue
+	beside int    // shard of the page that named it; -1 if nobody says
 	again  bool
 	seen   bool
 	number int64 // given by the shard's clock; 0 if not new
@@ -88,13 +89,21 @@ func (s *Store) prepare(b *frontier.Batch) (*plan, error) {
 		}
 		if at, twice := first[urlKey{e.Crawl, fp}]; twice {
 			p.offers[at].again = p.offers[at].again || e.Again
+			if p.offers[at].beside >= 0 && b.Add[p.offers[at].at].Beside != e.Beside {
+				p.offers[at].beside = -1 // pages of two groups wait for it
+			}
 			continue
 		}
 		first[urlKey{e.Crawl, fp}] = len(p.offers)
-		shard := s.shardOf(e.Group)
+		shard, beside := s.shardOf(e.Group), -1
+		if e.Beside == e.Group {
+			beside = shard
+		} else if e.Beside != "" {
+			beside = s.shardOf(e.Beside)
+		}
 		p.offers = append(p.offers, offer{
 			at: i, crawl: e.Crawl, group: e.Group, fp: fp, value: string(frontier.AppendEntry([]byte{e.Prio}, e)),
-			shard: shard, home: s.homeOf(u.HostKey(), e.Group, shard), again: e.Again,
+			shard: shard, beside: beside, home: s.homeOf(u.HostKey(), e.Group, shard), again: e.Again,
 		})
 	}
 	for _, m := range b.Mark {
@@ -142,6 +151,7 @@ func notOpen(crawl frontier.CrawlID) error { return &frontier.NotOpenError{Crawl
 // work is what one call of the commit script is to do.
 type work struct {
 	shard  int
+	beside bool // offers may come with the acknowledgements of their shard
 	offers []*offer
 	marks  []mark
 	deeds  []deed
@@ -162,9 +172,12 @@ func cut[T any](list []T, most int, shard func(*T) int, size func(*T) int) [][]T
 	return pieces
 }
 
-// adds lists the calls that queue what may be new.
-func (p *plan) adds() (list []*work) {
-	offers := make([]*offer, 0, len(p.offers))
+// adds lists the calls that queue what may be new. What is beside the
+// acknowledgement of the only page that waits for it is a call of its own, which
+// may travel; so is, if all that comes last goes to one shard, what that has.
+func (p *plan) adds(last int) (list []*work) {
+	var offers []*offer
+	travels := func(o *offer) bool { return o.home == o.shard && (o.beside == o.shard || last == o.shard) }
 	for i := range p.offers {
 		if !p.offers[i].seen {
 			offers = append(offers, &p.offers[i])
@@ -173,8 +186,18 @@ func (p *plan) adds() (list []*work) {
 	slices.SortStableFunc(offers, func(a, b *offer) int {
 		return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.crawl, b.crawl), cmp.Compare(a.group, b.group))
 	})
-	for _, part := range cut(offers, maxOffers, func(o **offer) int { return (*o).shard }, func(o **offer) int { return len((*o).value) }) {
-		list = append(list, &work{shard: part[0].shard, offers: part})
+	var parts [2][]*offer
+	for _, o := range offers {
+		i := 0
+		if travels(o) {
+			i = 1
+		}
+		parts[i] = append(parts[i], o)
+	}
+	for i, part := range parts {
+		for _, piece := range cut(part, maxOffers, func(o **offer) int { return (*o).shard }, func(o **offer) int { return len((*o).value) }) {
+			list = append(list, &work{shard: piece[0].shard, beside: i == 1, offers: piece})
+		}
 	}
 	return list
 }

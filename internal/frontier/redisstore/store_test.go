@@ -140,6 +140,57 @@ func Test_the_commit_of_a_page_is_one_call(t *testing.T) {
 	}
 }
 
+// Of pages in many shards each travels with its links, but for links that pages
+// elsewhere wait for: those come first.
+func Test_the_commit_of_many_pages_is_one_call_a_shard(t *testing.T) {
+	r := testenv.StartRedis(t)
+	s := openTest(t, Options{URL: r.URL(), Exclusive: true})
+	if err := s.OpenCrawl(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	var seeds []frontier.Entry
+	shards := map[int]string{}
+	for i := 0; len(shards) < 4; i++ {
+		host := fmt.Sprintf("h%d.example", i)
+		if _, taken := shards[s.shardOf(host)]; !taken {
+			shards[s.shardOf(host)] = host
+			seeds = append(seeds, entryOf(host, "0"))
+		}
+	}
+	added, err := s.Commit(ctx, &frontier.Batch{Add: seeds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := func(from, to, path string) frontier.Entry {
+		e := entryOf(to, path)
+		e.Beside = from
+		return e
+	}
+	commit := func(wantCalls int64, wantNew int, b *frontier.Batch) {
+		t.Helper()
+		before := s.Calls()
+		added, err := s.Commit(ctx, b)
+		if n := s.Calls() - before; err != nil || n != wantCalls || len(added) != wantNew {
+			t.Errorf("%d calls, %d new, %v; want %d and %d", n, len(added), err, wantCalls, wantNew)
+		}
+	}
+	own := &frontier.Batch{Ack: refsOf(added)}
+	for _, e := range seeds {
+		own.Add = append(own.Add, link(e.Group, e.Group, "1"), link(e.Group, e.Group, "2"))
+	}
+	commit(4, 8, own)
+	a, b := seeds[0].Group, seeds[1].Group
+	notes := func(groups ...string) (list []frontier.Note) {
+		for _, g := range groups {
+			list = append(list, frontier.Note{Group: g, Name: "n", Value: []byte("v")})
+		}
+		return list
+	}
+	commit(3, 2, &frontier.Batch{Notes: notes(a, b), Add: []frontier.Entry{link(a, a, "3"), link(a, b, "3")}})
+	commit(3, 1, &frontier.Batch{Notes: notes(a, b), Add: []frontier.Entry{link(a, a, "4"), link(b, a, "4")}}) // both wait for it
+	commit(3, 1, &frontier.Batch{Notes: notes(a, b), Add: []frontier.Entry{entryOf(a, "5")}})                  // nobody says who does
+}
+
 func Test_a_seen_set_that_grows_keeps_every_URL(t *testing.T) {
 	// One shard begins with 1,024 buckets and doubles once at 409,600 URLs.
 	n := 420_000
