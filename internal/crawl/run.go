@@ -207,10 +207,14 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 		return nil, err
 	}
 	update := func() error {
-		err := e.cfg.Ledger.UpdateCrawl(ctx, &row)
+		whole := row
+		if e.cfg.Fleet != nil {
+			whole.Counters, whole.Worker = before, e.cfg.Fleet.Worker()
+		}
+		err := e.cfg.Ledger.UpdateCrawl(ctx, &whole)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.crawl.Epoch = row.Epoch
+		r.crawl.Epoch = whole.Epoch
 		return err
 	}
 	if e.cfg.Fleet != nil { // before anybody can join it: workers go by the settings of the row

@@ -80,9 +80,9 @@ type Crawl struct {
 	// end that is written under an earlier one is refused.
 	Epoch int64
 
-	// Worker is set when a row is only one worker's part of a crawl: then its
-	// counters are that part's, and nothing else of it is stored. Reading a
-	// crawl adds the parts up.
+	// Worker is set in a batch when a row is only one worker's part of a crawl:
+	// then its counters are that part's, and nothing else of it is stored. Reading
+	// a crawl adds the parts up. UpdateCrawl has its own use for it.
 	Worker string
 }
 

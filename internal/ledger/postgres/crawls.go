@@ -24,6 +24,10 @@ var (
 		" WHERE EXISTS (SELECT FROM crawls WHERE id = t.crawl_id AND status IN ('running', 'queued'))" +
 		" ON CONFLICT (crawl_id, worker) DO UPDATE SET " + partShape.excluded(2)
 
+	// withoutParts leaves in a crawl's own counters what no part of it holds.
+	withoutParts = "UPDATE crawls SET (" + strings.Join(ledger.CounterNames, ", ") + ") = (SELECT " +
+		each("greatest(crawls.%[1]s - coalesce(sum(p.%[1]s), 0), 0)", ledger.CounterNames) + " FROM crawl_parts p WHERE p.crawl_id = crawls.id) WHERE id = $1"
+
 	// selectCrawls adds to each crawl what the workers of a fleet counted so far.
 	selectCrawls = "SELECT " + each("crawls.%s", crawlShape.Names[:len(crawlShape.Names)-len(ledger.CounterNames)]) + ", " +
 		each("crawls.%[1]s + coalesce(p.%[1]s, 0)", ledger.CounterNames) +
@@ -70,7 +74,9 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
 // settings and start stay as they were created. Settings that differ from the
 // last ones are remembered beside them, from Updated on. A crawl that is running
-// from now on is opened: it has its next epoch, also if the answer was lost.
+// from now on is opened: it has its next epoch, also if the answer was lost. If
+// it names a worker, which then begins its part anew, the counters are those of
+// the whole crawl: what the others' parts hold is not counted twice.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 	return l.write(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
@@ -80,7 +86,13 @@ func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 				return err
 			})
 		}
-		queueUpdate(b, crawl, math.MaxInt64, ledger.ErrNoCrawl)
+		whole := *crawl
+		whole.Worker = ""
+		queueUpdate(b, &whole, math.MaxInt64, ledger.ErrNoCrawl)
+		if crawl.Worker != "" {
+			b.Queue("DELETE FROM crawl_parts WHERE crawl_id = $1 AND worker = $2", crawl.ID, ledger.Text(crawl.Worker))
+			b.Queue(withoutParts, crawl.ID)
+		}
 		if len(crawl.Spec) > 0 && !crawl.Updated.IsZero() {
 			b.Queue(`INSERT INTO crawl_settings (crawl_id, since_ms, spec)
 				SELECT $1, $2, $3::text WHERE $3::text <> coalesce(

@@ -40,6 +40,20 @@ func Test_the_parts_that_workers_count_add_up_until_the_crawl_is_over(t *testing
 	if got := read(); got.Counters.Processed != 9 || got.Counters.Bytes != 90 || got.Status != ledger.Running {
 		t.Errorf("%+v", got)
 	}
+	// a takes it up, from 8 pages that have a row: one was fetched twice.
+	again := c
+	again.Worker, again.Counters = "a", ledger.Counters{Processed: 8, Bytes: 85}
+	if err := l.UpdateCrawl(t.Context(), &again); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(); got.Counters != again.Counters || got.Status != ledger.Running {
+		t.Errorf("taken up: %+v", got)
+	}
+	part("a", 2) // anew
+	part("b", 5)
+	if got := read(); got.Counters.Processed != 8+2+1 {
+		t.Errorf("after it was taken up: %+v", got.Counters)
+	}
 	end := c
 	end.Status, end.Counters = ledger.Completed, ledger.Counters{Processed: 8}
 	if err := l.UpdateCrawl(t.Context(), &end); err != nil {
