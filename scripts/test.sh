@@ -29,6 +29,7 @@ compiles() { echo '#include <stdlib.h>' | "${CC:-gcc}" -x c -fsyntax-only - 2>/d
 missing() {
   compiles || echo "gcc|A C compiler with its headers (gcc, libc6-dev) is missing: tests run without the race detector."
   have nginx || echo "nginx-light|nginx is missing: the crawl of a real site is left out."
+  have curl || echo "curl|curl is missing: the first steps of a newcomer are left out."
   have redis-server || echo "redis-server|Redis is missing: the tests of the fleet are left out."
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || have initdb || echo "postgresql|PostgreSQL is missing: its ledger and the tests of the fleet are left out."
   have chromium || have chromium-browser || echo "chromium|Chromium is missing: the dashboard is not tested in a browser."

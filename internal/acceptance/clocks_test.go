@@ -71,7 +71,7 @@ func (a *arrivals) wait(t *testing.T, p *process) arrival {
 	case got := <-a.came:
 		return got
 	case <-time.After(30 * time.Second):
-		t.Fatalf("nobody came; tiptoe said:\n%s", p.stderr)
+		t.Fatalf("nobody came; tiptoe said:\n%s", p.Stderr)
 		return arrival{}
 	}
 }
@@ -107,8 +107,8 @@ func Test_a_killed_crawl_still_owes_the_gap_when_it_is_resumed(t *testing.T) {
 		if n%2 == 1 { // else at once, when most is owed
 			time.Sleep(time.Duration(draw.Int64N(int64(gap))))
 		}
-		if !p.kill() {
-			t.Fatalf("it had ended; tiptoe said:\n%s", p.stderr)
+		if !p.Kill() {
+			t.Fatalf("it had ended; tiptoe said:\n%s", p.Stderr)
 		}
 		args = []string{"resume"}
 	}
@@ -136,16 +136,16 @@ func Test_over_random_kills_the_ledger_shows_no_two_starts_closer_than_the_gap(t
 		p := start(t, dir, args...)
 		p.until(20*time.Second, "it has begun", func() bool { return resumable(dir) })
 		select {
-		case <-p.ended:
-			t.Fatalf("it ended by itself; tiptoe said:\n%s", p.stderr)
+		case <-p.Ended:
+			t.Fatalf("it ended by itself; tiptoe said:\n%s", p.Stderr)
 		case <-time.After(time.Duration(draw.Int64N(int64(400 * time.Millisecond)))):
 		}
-		p.kill()
+		p.Kill()
 		args = []string{"resume"}
 	}
 	p := start(t, dir, args...)
 	if code := p.wait(time.Minute); code != 0 {
-		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.Stderr)
 	}
 	rows := requestsOf(t, dir)
 	slices.SortFunc(rows, func(a, b ledger.Request) int { return a.Started.Compare(b.Started) })
@@ -195,8 +195,8 @@ func Test_a_Retry_After_outlives_kill_9(t *testing.T) {
 	})
 	// The ledger comes first, the frontier's clocks within the same breath.
 	time.Sleep(300 * time.Millisecond)
-	if !p.kill() {
-		t.Fatalf("it had ended; tiptoe said:\n%s", p.stderr)
+	if !p.Kill() {
+		t.Fatalf("it had ended; tiptoe said:\n%s", p.Stderr)
 	}
 	p = start(t, dir, "resume")
 	next := site.wait(t, p)
@@ -206,6 +206,6 @@ func Test_a_Retry_After_outlives_kill_9(t *testing.T) {
 		t.Errorf("a request came %s after a Retry-After of %s", waited, asked)
 	}
 	if code := p.wait(time.Minute); code != 0 {
-		t.Errorf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+		t.Errorf("exit code %d; tiptoe said:\n%s", code, p.Stderr)
 	}
 }

@@ -222,9 +222,9 @@ func (want defence) check(t *testing.T, c hostile.Case) {
 		t.Errorf("%d URLs of the host, want %d", len(rows), want.count)
 	}
 	if code != want.code {
-		t.Errorf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+		t.Errorf("exit code %d; tiptoe said:\n%s", code, p.Stderr)
 	}
-	if said := p.stderr.String(); strings.Contains(said, "idle HTTP channel") {
+	if said := p.Stderr.String(); strings.Contains(said, "idle HTTP channel") {
 		t.Errorf("a library wrote to standard error by itself:\n%s", said)
 	}
 	if p.peak() > defenceMemory {

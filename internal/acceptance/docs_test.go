@@ -36,7 +36,7 @@ func Test_a_real_documentation_tree_is_fetched_whole_and_no_page_twice(t *testin
 			p := start(t, dir, "crawl", server.origin+"/", "--delay", "0", "--per-host", "16", "--seeding", "none",
 				"--scope", "host", "--max-body", "100MB", "--user-agent", "tiptoe-test")
 			if code := p.wait(5 * time.Minute); code != 0 {
-				t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+				t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.Stderr)
 			}
 			crawled := time.Since(began)
 

@@ -29,7 +29,7 @@ func Test_no_host_waits_for_its_robots_txt_until_the_others_are_done(t *testing.
 	p := start(t, dir, "crawl", "--seeds", seeds, "--resolve", farm.Resolve()[0], "--seeding", "none",
 		"--delay", "0", "--workers", "8", "--robots-slots", "2")
 	if code := p.wait(2 * time.Minute); code != 0 {
-		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.Stderr)
 	}
 	rows := requestsOf(t, dir)
 	slices.SortFunc(rows, func(a, b ledger.Request) int { return a.Started.Compare(b.Started) })

@@ -67,7 +67,7 @@ func Test_kill_9_at_random_instants_loses_no_page_and_repeats_at_most_what_was_i
 	began := time.Now()
 	p := start(t, whole, crawl...)
 	if code := p.wait(5 * time.Minute); code != 0 {
-		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.Stderr)
 	}
 	took := time.Since(began)
 	books := farm.Books()
@@ -85,12 +85,12 @@ func Test_kill_9_at_random_instants_loses_no_page_and_repeats_at_most_what_was_i
 		instant := time.Duration(draw.Float64() * 0.75 * float64(took) / float64(times))
 		p := start(t, dir, args...)
 		select {
-		case <-p.ended:
-			t.Fatalf("run %d ended by itself with %d; tiptoe said:\n%s", n+1, p.cmd.ProcessState.ExitCode(), p.stderr)
+		case <-p.Ended:
+			t.Fatalf("run %d ended by itself with %d; tiptoe said:\n%s", n+1, p.Cmd.ProcessState.ExitCode(), p.Stderr)
 		case <-time.After(instant):
 		}
-		if !p.kill() {
-			t.Fatalf("run %d was not killed; tiptoe said:\n%s", n+1, p.stderr)
+		if !p.Kill() {
+			t.Fatalf("run %d was not killed; tiptoe said:\n%s", n+1, p.Stderr)
 		}
 		if resumable(dir) {
 			args = []string{"resume", "--workers", strconv.Itoa(workers)}
@@ -98,7 +98,7 @@ func Test_kill_9_at_random_instants_loses_no_page_and_repeats_at_most_what_was_i
 	}
 	p = start(t, dir, args...)
 	if code := p.wait(5 * time.Minute); code != 0 {
-		t.Fatalf("exit code %d after the last kill; tiptoe said:\n%s", code, p.stderr)
+		t.Fatalf("exit code %d after the last kill; tiptoe said:\n%s", code, p.Stderr)
 	}
 
 	found := pagesOf(t, dir)
@@ -175,7 +175,7 @@ func Test_a_crawl_killed_in_its_first_moments_can_still_be_run(t *testing.T) {
 			moment.leave(t, dir)
 			p := start(t, dir, moment.args...)
 			if code := p.wait(time.Minute); code != 0 {
-				t.Errorf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+				t.Errorf("exit code %d; tiptoe said:\n%s", code, p.Stderr)
 			}
 			if missing := farm.Books().Missing; missing != 0 {
 				t.Errorf("%d of 20 pages are missing", missing)

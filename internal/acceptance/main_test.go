@@ -1,11 +1,10 @@
 package acceptance
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"tiptoe/internal/testenv"
 )
 
 // raceDetector says that these tests were built with it. It does not reach the
@@ -17,18 +16,8 @@ var raceDetector bool
 var binary string
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "tiptoe-acceptance-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "tiptoe")
-		if out, err := exec.Command("go", "build", "-o", binary, "tiptoe/cmd/tiptoe").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build tiptoe: %v\n%s", err, out)
-			return 1
-		}
+	os.Exit(testenv.WithProgram(func(path string) int {
+		binary = path
 		return m.Run()
-	}())
+	}))
 }

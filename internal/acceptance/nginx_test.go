@@ -63,7 +63,7 @@ func startNginx(t *testing.T, root, extra string) *nginx {
 			t.Fatal(err)
 		}
 		n.cmd = exec.Command(program, "-c", conf, "-p", dir, "-e", filepath.Join(dir, "error.log"))
-		dieWithTest(n.cmd)
+		testenv.DieWithTest(n.cmd)
 		if err = n.cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -5,22 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 )
 
-// dieWithTest leaves no process behind when a test is cut off in a way that
-// runs no cleanups.
-func dieWithTest(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
-
 // procNumber reads a field of /proc/PID/status that is in kB, as bytes.
 func (p *process) procNumber(field string) int64 {
 	p.t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Cmd.Process.Pid))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -35,7 +29,7 @@ func (p *process) procNumber(field string) int64 {
 // cpu is the processor time that the process has used so far, exact to 10 ms.
 func (p *process) cpu() time.Duration {
 	p.t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Cmd.Process.Pid))
 	if err != nil {
 		p.t.Fatal(err)
 	}

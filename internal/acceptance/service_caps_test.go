@@ -41,13 +41,13 @@ func Test_SAF_4_64_workers_at_a_cap_of_50_make_exactly_50_page_requests(t *testi
 		}
 	}
 	if want := fiftyOf500; !warned(s, want, farm.Addr()) {
-		t.Errorf("no warning with the reason and the site [SAF-11]; tiptoe said:\n%s", s.stderr)
+		t.Errorf("no warning with the reason and the site [SAF-11]; tiptoe said:\n%s", s.Stderr)
 	}
 }
 
 // warned looks for a warning with all these words.
 func warned(s *server, words ...string) bool {
-	for line := range strings.Lines(s.stderr.String()) {
+	for line := range strings.Lines(s.Stderr.String()) {
 		all := strings.Contains(line, "WRN")
 		for _, w := range words {
 			all = all && strings.Contains(line, w)
@@ -158,7 +158,7 @@ func stoppedAt(t *testing.T, s *server, j client.Job, limit time.Duration, site 
 	if want := fmt.Sprintf("Safety limit: Crawl timeout exceeded (%dms)", limit.Milliseconds()); said(j) != "partial false: "+want {
 		t.Errorf("it ended as %q", said(j))
 	} else if !warned(s, want, site) {
-		t.Errorf("no warning with the reason and the site [SAF-11]; tiptoe said:\n%s", s.stderr)
+		t.Errorf("no warning with the reason and the site [SAF-11]; tiptoe said:\n%s", s.Stderr)
 	}
 }
 

@@ -42,11 +42,11 @@ func Test_SIGHUP_reads_caps_and_plans_again_and_a_malformed_file_changes_nothing
 	}
 	hup := func(mark string) {
 		t.Helper()
-		said := len(s.stderr.String())
-		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		said := len(s.Stderr.String())
+		if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		s.until(10*time.Second, mark, func() bool { return strings.Contains(s.stderr.String()[said:], mark) })
+		s.until(10*time.Second, mark, func() bool { return strings.Contains(s.Stderr.String()[said:], mark) })
 	}
 	if got := limits(); got != "10 1 50000 4 100" {
 		t.Fatalf("at the start: %s", got)
@@ -84,7 +84,7 @@ func Test_SIGHUP_reads_caps_and_plans_again_and_a_malformed_file_changes_nothing
 	} {
 		writeConfig(t, file, lines...)
 		hup("caps and plans stay as they were")
-		line := s.stderr.String()
+		line := s.Stderr.String()
 		line = line[strings.LastIndex(line, "caps and plans stay as they were"):]
 		if !strings.Contains(line, key) {
 			t.Errorf("%v: the log does not name %s: %s", lines, key, line)
@@ -120,18 +120,18 @@ func Test_a_malformed_setting_of_the_service_ends_the_start_with_its_name(t *tes
 		key, _, _ := strings.Cut(line, ":")
 		writeConfig(t, file, line)
 		p := launch(t, nil, "serve", "--data-dir", newDir(t), "--config", file)
-		if code := p.wait(20 * time.Second); code == 0 || !strings.Contains(p.stderr.String(), strings.ReplaceAll(key, "_", "-")) {
-			t.Errorf("%s: exit code %d, tiptoe said: %s", line, code, p.stderr)
+		if code := p.wait(20 * time.Second); code == 0 || !strings.Contains(p.Stderr.String(), strings.ReplaceAll(key, "_", "-")) {
+			t.Errorf("%s: exit code %d, tiptoe said: %s", line, code, p.Stderr)
 		}
-		if strings.Contains(p.stdout.String(), "Operator key") {
+		if strings.Contains(p.Stdout.String(), "Operator key") {
 			t.Errorf("%s: it had begun", line)
 		}
 	}
 	for _, env := range []string{"MAX_PAGES_PER_CRAWL=many", "MAX_CONCURRENT_CRAWLS=one", "CRAWL_TIMEOUT_MS=1m", "BBB_JOB_FAILURE_THRESHOLD=x", "TIPTOE_API_RATE=x"} {
 		p := launch(t, []string{env}, "serve", "--data-dir", newDir(t))
 		name, _, _ := strings.Cut(env, "=")
-		if code := p.wait(20 * time.Second); code != 2 || !strings.Contains(p.stderr.String(), strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(name, "TIPTOE_"), "BBB_"), "_", "-"))) {
-			t.Errorf("%s: exit code %d, tiptoe said: %s", env, code, p.stderr)
+		if code := p.wait(20 * time.Second); code != 2 || !strings.Contains(p.Stderr.String(), strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(name, "TIPTOE_"), "BBB_"), "_", "-"))) {
+			t.Errorf("%s: exit code %d, tiptoe said: %s", env, code, p.Stderr)
 		}
 	}
 }

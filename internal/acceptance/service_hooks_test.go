@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tiptoe/internal/client"
+	"tiptoe/internal/testenv"
 	"tiptoe/internal/webfarm"
 )
 
@@ -73,7 +74,7 @@ func Test_a_webhook_is_signed_and_sent_again_after_an_error_and_never_to_a_priva
 		select {
 		case m = <-got:
 		case <-time.After(40 * time.Second):
-			t.Fatalf("no message; tiptoe said:\n%s", s.stderr)
+			t.Fatalf("no message; tiptoe said:\n%s", s.Stderr)
 		}
 		at, err := strconv.ParseInt(m.header.Get("Tiptoe-Timestamp"), 10, 64)
 		if err != nil || m.at.Sub(time.Unix(at, 0)).Abs() > 5*time.Second {
@@ -194,17 +195,15 @@ func Test_a_warm_job_finds_a_miss_then_a_hit_and_keeps_both_timings(t *testing.T
 // A newcomer has the program, curl, and what the program says.
 func Test_from_the_first_start_to_a_finished_job_with_two_calls_of_curl(t *testing.T) {
 	t.Parallel()
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("curl is not installed here")
-	}
+	curl := testenv.Need(t, "curl")
 	farm := newFarm(t, webfarm.Config{Seed: 10, Pages: 12})
 	begun := time.Now()
 	p := launch(t, nil, "serve", "--listen", "127.0.0.1:0", "--data-dir", newDir(t), "--allow-private")
-	p.until(30*time.Second, "it shows its address and a key", func() bool {
-		return serveLine.MatchString(p.stdout.String()) && strings.Contains(p.stdout.String(), "tiptoe job run")
+	var base, key string
+	p.until(30*time.Second, "it shows its address and a key", func() (ok bool) {
+		base, key, ok = p.Serves()
+		return ok && strings.Contains(p.Stdout.String(), "tiptoe job run")
 	})
-	base, key := serveLine.FindStringSubmatch(p.stdout.String())[1], keyLine.FindStringSubmatch(p.stdout.String())[1]
 	run := func(args ...string) []byte {
 		t.Helper()
 		out, err := exec.Command(curl, append([]string{"-sS", "--fail-with-body", "-H", "Authorization: Bearer " + key}, args...)...).CombinedOutput()

@@ -61,8 +61,8 @@ func killTen(t *testing.T, flags ...string) {
 		before := asked(farm)
 		s.until(20*time.Second, "ten jobs are under way", func() bool { return asked(farm) > before+20 })
 		time.Sleep(time.Duration(draw.Int64N(int64(300 * time.Millisecond))))
-		if !s.kill() {
-			t.Fatalf("it had ended by itself; tiptoe said:\n%s", s.stderr)
+		if !s.Kill() {
+			t.Fatalf("it had ended by itself; tiptoe said:\n%s", s.Stderr)
 		}
 		s = s.again(t, dir, flags...)
 		for i := range who {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,11 +23,6 @@ type server struct {
 	base string
 	key  string // the operator's
 }
-
-var (
-	serveLine = regexp.MustCompile(`tiptoe serves (http://\S+)`)
-	keyLine   = regexp.MustCompile(`Operator key: (tt_\S+)`)
-)
 
 // serve starts a service that may crawl this machine and waits until it can
 // be asked. Settings come as name=value in the environment; the rest are
@@ -47,22 +41,10 @@ func serve(t *testing.T, dir string, args ...string) *server {
 func reached(p *process) *server {
 	p.t.Helper()
 	s := &server{process: p}
-	s.until(time.Minute, "it serves", func() bool {
-		m := serveLine.FindStringSubmatch(s.stdout.String())
-		if m == nil {
-			return false
-		}
-		s.base = m[1]
-		resp, err := http.Get(s.base + "/v1/ready")
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
+	s.until(time.Minute, "it serves", func() (ok bool) {
+		s.base, s.key, ok = s.Serves()
+		return ok
 	})
-	if m := keyLine.FindStringSubmatch(s.stdout.String()); m != nil {
-		s.key = m[1]
-	}
 	return s
 }
 
@@ -80,11 +62,11 @@ func (s *server) again(t *testing.T, dir string, args ...string) *server {
 // stop is SIGTERM; the exit code must be 0.
 func (s *server) stop() {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
 	if code := s.wait(30 * time.Second); code != 0 {
-		s.t.Fatalf("exit code %d after SIGTERM; tiptoe said:\n%s", code, s.stderr)
+		s.t.Fatalf("exit code %d after SIGTERM; tiptoe said:\n%s", code, s.Stderr)
 	}
 }
 
@@ -158,7 +140,7 @@ func (c caller) must(method, path string, body, into any) {
 	c.s.t.Helper()
 	a, err := c.ask(method, path, body)
 	if err != nil {
-		c.s.t.Fatalf("%s %s: %v; tiptoe said:\n%s", method, path, err, c.s.stderr)
+		c.s.t.Fatalf("%s %s: %v; tiptoe said:\n%s", method, path, err, c.s.Stderr)
 	}
 	if a.status < 200 || a.status > 299 {
 		c.s.t.Fatalf("%s %s: %d %s", method, path, a.status, a.body)

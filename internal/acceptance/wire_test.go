@@ -126,7 +126,7 @@ func Test_requests_on_connections_that_die_are_counted_and_not_repeated_in_secre
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, dir, "crawl", "http://"+server.addr+"/", "--delay", pace.String(), "--per-host", "4", "--seeding", "none", "--retries", "10", "--quiet")
 	if code := p.wait(2 * time.Minute); code != 0 {
-		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.Stderr)
 	}
 	server.stop()
 	rows := requestsOf(t, dir)
@@ -157,7 +157,7 @@ func Test_nginx_that_closes_connections_counts_as_many_requests_as_the_ledger(t 
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, dir, "crawl", server.origin+"/", "--delay", "0", "--per-host", "8", "--seeding", "none", "--scope", "host")
 	if code := p.wait(2 * time.Minute); code != 0 {
-		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.stderr)
+		t.Fatalf("exit code %d; tiptoe said:\n%s", code, p.Stderr)
 	}
 	rows, seen := requestsOf(t, dir), server.served()
 	t.Logf("nginx counted %d requests, the ledger %d", len(seen), len(rows))

@@ -42,7 +42,7 @@ func bench(t *testing.T, processes int, embedded time.Duration) time.Duration {
 	f.until(time.Minute, "all workers are there", func() bool { return f.alone || f.workersIn() == processes })
 	cpu := func() (sum time.Duration) {
 		for _, p := range append([]*process{s.process}, f.workers...) {
-			sum += cpuOf(p.cmd.Process.Pid)
+			sum += cpuOf(p.Cmd.Process.Pid)
 		}
 		return sum
 	}

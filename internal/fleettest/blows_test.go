@@ -63,7 +63,7 @@ var workerLine = regexp.MustCompile(`worker started worker=(\S+)`)
 
 // name is what a worker calls itself.
 func (p *process) name() string {
-	if m := workerLine.FindStringSubmatch(p.out.String()); m != nil {
+	if m := workerLine.FindStringSubmatch(p.Said()); m != nil {
 		return m[1]
 	}
 	return ""

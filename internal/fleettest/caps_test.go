@@ -34,7 +34,7 @@ func Test_SAF_4_three_workers_at_a_cap_of_50_make_exactly_50_page_requests(t *te
 	f.farm.Reset()
 	j = f.order(s, fields{"pages": 500, "delay_ms": 1000})
 	f.served(15, 30*time.Second)
-	f.workers[0].kill()
+	f.workers[0].Kill()
 	j = f.ended(s, j.ID, time.Minute)
 	rows, asked := f.rows(2), f.pageRequests()
 	t.Logf("with a worker killed: %s, %d rows, %d page requests", j.Status, rows, asked)
@@ -87,7 +87,7 @@ func Test_a_monthly_quota_is_never_overspent_by_jobs_on_three_workers_of_which_o
 		t.Errorf("a third job was answered with %d %s %v", status, body, err)
 	}
 	f.until(30*time.Second, "both jobs are at work", func() bool { return f.pageRequests() >= 30 })
-	f.workers[0].kill()
+	f.workers[0].Kill()
 	a, b = f.ended(s, a.ID, time.Minute), f.ended(s, b.ID, time.Minute)
 	agree := func() (used int64) {
 		t.Helper()

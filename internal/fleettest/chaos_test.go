@@ -41,7 +41,7 @@ func Test_workers_that_are_killed_and_frozen_lose_no_page_and_break_no_pace(t *t
 			if n == kills {
 				continue
 			}
-			blows.hit(f.workers[1+n], f.workers[1+n].kill)
+			blows.hit(f.workers[1+n], func() { f.workers[1+n].Kill() })
 			f.work("--workers", strconv.Itoa(inHand))
 			if n == kills/2 {
 				blows.hit(frozen, func() { frozen.signal(syscall.SIGSTOP) })

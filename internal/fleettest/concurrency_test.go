@@ -17,7 +17,7 @@ func Test_a_jobs_bound_on_requests_in_flight_holds_over_all_workers(t *testing.T
 	f.until(20*time.Second, "all workers are there", func() bool { return f.workersIn() == 3 })
 	j := f.order(s, fields{"delay_ms": 0, "concurrency": most})
 	f.served(400, time.Minute)
-	f.workers[1].kill() // its slots are the others', once its leases have ended
+	f.workers[1].Kill() // its slots are the others', once its leases have ended
 	j = f.ended(s, j.ID, 2*time.Minute)
 	b := f.farm.Books()
 	t.Logf("%s: %d pages, at most %d in flight, in %.1f s; %d slots at 60 ms would take %.1f s", j.Status, b.Pages, b.MostInAll, b.SpanSeconds,

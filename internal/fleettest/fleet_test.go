@@ -1,12 +1,12 @@
 package fleettest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,11 +89,6 @@ func (f *fleet) work(args ...string) *process {
 	return p
 }
 
-var (
-	serveLine = regexp.MustCompile(`tiptoe serves (http://\S+)`)
-	keyLine   = regexp.MustCompile(`Operator key: (tt_\S+)`)
-)
-
 // serve starts a server and waits until it can be asked. Caps are out of the
 // way unless args name them.
 func (f *fleet) serve(args ...string) *server {
@@ -102,22 +97,12 @@ func (f *fleet) serve(args ...string) *server {
 		"--api-rate", "100000", "--api-burst", "100000"}, f.backends()...)
 	s := &server{process: launch(f.t, append(all, args...)...)}
 	f.servers = append(f.servers, s)
-	f.until(time.Minute, "a server serves", func() bool {
-		m := serveLine.FindStringSubmatch(s.out.String())
-		if m == nil {
-			return false
-		}
-		s.base = m[1]
-		resp, err := http.Get(s.base + "/v1/ready")
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
+	f.until(time.Minute, "a server serves", func() (ok bool) {
+		var key string
+		s.base, key, ok = s.Serves()
+		f.key = cmp.Or(key, f.key)
+		return ok
 	})
-	if m := keyLine.FindStringSubmatch(s.out.String()); m != nil {
-		f.key = m[1]
-	}
 	return s
 }
 

@@ -4,9 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"tiptoe/internal/testenv"
 )
 
 // binary is the tiptoe command, as users build it.
@@ -16,25 +16,15 @@ var binary string
 var full = os.Getenv("TIPTOE_FLEET") == "full"
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "tiptoe-fleettest-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "tiptoe")
-		if out, err := exec.Command("go", "build", "-o", binary, "tiptoe/cmd/tiptoe").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build tiptoe: %v\n%s", err, out)
-			return 1
-		}
+	os.Exit(testenv.WithProgram(func(path string) int {
+		binary = path
 		// Most of their time these tests wait for leases and paces.
 		if err := flag.Set("test.parallel", "4"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return m.Run()
-	}())
+	}))
 }
 
 // shortOr picks a figure by the form that runs.

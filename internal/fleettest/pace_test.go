@@ -112,7 +112,7 @@ func Test_a_retry_after_and_a_learned_pace_survive_the_death_of_the_owner(t *tes
 	time.Sleep(settle) // the ledger knows; so does Redis, a moment later
 	before := f.owners()
 	for _, w := range f.workers {
-		w.kill()
+		w.Kill()
 	}
 	moved := func() (n int) {
 		for host, owner := range f.owners() {
@@ -151,7 +151,7 @@ func (f *fleet) killOwner() {
 	owners := f.owners()
 	for _, w := range f.workers {
 		if slices.Contains(slices.Collect(maps.Values(owners)), w.name()) {
-			w.kill()
+			w.Kill()
 			return
 		}
 	}

@@ -26,7 +26,7 @@ func Test_whichever_server_is_asked_she_sees_the_same_and_is_obeyed(t *testing.T
 	f.served(2*hosts, 30*time.Second)
 	second := f.serve("--workers", "16")
 	servers := []*server{first, second}
-	if strings.Contains(second.out.String(), "job started") {
+	if strings.Contains(second.Said(), "job started") {
 		t.Fatal("the second server drives the job")
 	}
 
@@ -67,7 +67,7 @@ func Test_whichever_server_is_asked_she_sees_the_same_and_is_obeyed(t *testing.T
 	promptly(second, "resume", "queued")
 	f.until(20*time.Second, "it runs again", func() bool { j, _ := f.job(first, j.ID); return j.Status == "running" })
 	drives := second // the one that gave it its new slot, or the first
-	if !strings.Contains(second.out.String(), "job started") {
+	if !strings.Contains(second.Said(), "job started") {
 		drives = first
 	}
 	promptly(servers[1-slices.Index(servers, drives)], "cancel", "cancelled")

@@ -56,7 +56,7 @@ func Test_a_fleet_shows_who_works_on_what_and_who_has_gone(t *testing.T) {
 	f.wire(s, j.ID, hosts)
 	f.brief()
 
-	last.kill()
+	last.Kill()
 	died := time.Now()
 	f.until(leaseTTL+5*time.Second, "a killed worker has left the list", func() bool { return len(f.workersSeen(s).Items) == 2 })
 	t.Logf("gone after %s, the lease is %s", time.Since(died).Round(100*time.Millisecond), leaseTTL)

@@ -14,7 +14,7 @@ func Test_SAF_2_two_servers_on_one_database_give_out_one_slot_and_take_over_from
 	t.Parallel()
 	const pace = 400 * time.Millisecond
 	f, first, second, a, b := twoServers(t, pace)
-	first.kill() // it leaves its job to the other
+	first.Kill() // it leaves its job to the other
 	f.takenUp(second)
 	a = f.ended(second, a.ID, 2*time.Minute)
 	b = f.ended(second, b.ID, time.Minute)
@@ -35,7 +35,7 @@ func Test_a_server_that_was_frozen_finds_its_job_taken_and_goes_on_as_a_worker_o
 	f.takenUp(second)
 	first.signal(syscall.SIGCONT)
 	f.until(30*time.Second, "the first server lets the job go", func() bool {
-		return strings.Contains(first.out.String(), "another server has taken a job up")
+		return strings.Contains(first.Said(), "another server has taken a job up")
 	})
 	a = f.ended(second, a.ID, 2*time.Minute)
 	if a.Status != "completed" {
@@ -65,7 +65,7 @@ func twoServers(t *testing.T, pace time.Duration) (f *fleet, first, second *serv
 	if n := number(f, "SELECT count(*) FROM jobs WHERE status = 'running'"); n != 1 {
 		t.Errorf("%d jobs run, there is one slot", n)
 	}
-	if strings.Contains(second.out.String(), "taking up a job") {
+	if strings.Contains(second.Said(), "taking up a job") {
 		t.Error("the second server took up a job that the first one drives")
 	}
 	return f, first, second, a, b
@@ -76,7 +76,7 @@ func (f *fleet) takenUp(s *server) {
 	f.t.Helper()
 	begun := time.Now()
 	f.until(40*time.Second, "the other server takes the job up", func() bool {
-		return strings.Contains(s.out.String(), "taking up a job")
+		return strings.Contains(s.Said(), "taking up a job")
 	})
 	f.t.Logf("taken up after %s", time.Since(begun).Round(time.Millisecond))
 }

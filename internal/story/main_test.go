@@ -1,11 +1,10 @@
 package story
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"tiptoe/internal/testenv"
 )
 
 // binary is the tiptoe command, as users build it.
@@ -15,19 +14,9 @@ var binary string
 func full() bool { return os.Getenv("TIPTOE_STORY") == "full" }
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "tiptoe-story-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "tiptoe")
-		if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "tiptoe/cmd/tiptoe").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build tiptoe: %v\n%s", err, out)
-			return 1
-		}
+	os.Exit(testenv.WithProgram(func(path string) int {
+		binary = path
 		punctual()
 		return m.Run()
-	}())
+	}))
 }
