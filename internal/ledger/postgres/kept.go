@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jackc/pgx/v5"
+
 	"tiptoe/internal/ledger"
 )
 
@@ -120,9 +122,18 @@ func (l *Ledger) missing(ctx context.Context, asked []*ledger.Request) ([]int64,
 	for i, q := range asked {
 		crawls[i], permits[i] = q.Crawl, int64(q.Permit)
 	}
-	places, err := list(ctx, l, ledger.Reader.Int, `SELECT place - 1 FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS asked (crawl, permit, place)
-		WHERE EXISTS (SELECT FROM crawls WHERE id = crawl) AND NOT EXISTS (SELECT FROM requests AS r WHERE r.crawl_id = crawl AND r.permit = asked.permit)
-		ORDER BY place`, crawls, permits)
+	// By the writer's connection: a commit waits for no reader.
+	var places []int64
+	err := l.write(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT place - 1 FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS asked (crawl, permit, place)
+			WHERE EXISTS (SELECT FROM crawls WHERE id = crawl) AND NOT EXISTS (SELECT FROM requests AS r WHERE r.crawl_id = crawl AND r.permit = asked.permit)
+			ORDER BY place`, crawls, permits)
+		if err != nil {
+			return err
+		}
+		places, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look for what was stored: %w", err)
 	}

@@ -359,7 +359,11 @@ func Test_readers_leave_a_connection_to_the_writer_and_listings_hold_none(t *tes
 			}
 		}
 		cancel()
+		begun := time.Now()
 		commit(2)
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("a commit waits for a reader: %s", took)
+		}
 	}
 	n := 0
 	for _, err := range l.Pages(soon(t), crawl, ledger.PageFilter{}) {
