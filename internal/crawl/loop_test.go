@@ -18,6 +18,7 @@ type meeting struct {
 	frontier.Store
 	w     *web
 	once  sync.Once
+	waits chan struct{} // closed when the first one does
 	late  bool
 	acked int
 	early int
@@ -25,9 +26,9 @@ type meeting struct {
 
 func (m *meeting) Commit(ctx context.Context, b *frontier.Batch) ([]frontier.Entry, error) {
 	if len(b.Ack) > 0 {
-		before := m.rows()
 		m.once.Do(func() {
-			for end := time.Now().Add(5 * time.Second); m.rows() == before && !m.late; time.Sleep(time.Millisecond) {
+			close(m.waits)
+			for end := time.Now().Add(5 * time.Second); m.rows() <= len(b.Ack) && !m.late; time.Sleep(time.Millisecond) {
 				m.late = time.Now().After(end)
 			}
 		})
@@ -46,13 +47,18 @@ func (m *meeting) rows() int {
 // In real time: who waits for the scheduler's lock lets no virtual time pass.
 func Test_the_ledger_takes_the_next_pages_while_the_frontier_acknowledges_the_last(t *testing.T) {
 	w := newWeb(t)
-	m := &meeting{w: w}
+	m := &meeting{w: w, waits: make(chan struct{})}
 	w.wrap = func(s frontier.Store) frontier.Store { m.Store = s; return m }
-	w.cfg.Workers = 4
+	w.cfg.Workers = 12
 	var seeds []string
 	for i := range 12 {
 		u := fmt.Sprintf("https://h%d.example/", i)
-		w.sites[u] = page("<title>there</title>")
+		w.sites[u] = func(*hit) reply {
+			if i >= 6 {
+				<-m.waits
+			}
+			return reply{body: "<title>there</title>"}
+		}
 		seeds = append(seeds, u)
 	}
 	spec := plainSpec(seeds...)
