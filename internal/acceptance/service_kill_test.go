@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +26,11 @@ func Test_kill_9_of_the_server_during_ten_jobs_loses_no_page_and_no_count_on_Pos
 // killTen runs ten jobs of three tenants, each on a host of its own, and kills
 // the server twice in the middle of them.
 func killTen(t *testing.T, flags ...string) {
-	const jobs, pages, perHost, kills = 10, 60, 2, 2
+	const jobs, pages, perHost, kills, workers = 10, 60, 2, 2, 64
 	seed, draw := seeded(t)
 	farm := newFarm(t, webfarm.Config{Seed: seed, Hosts: jobs, Pages: pages, Links: 12, Latency: 10 * time.Millisecond})
 	dir := newDir(t)
-	flags = append([]string{"MAX_CONCURRENT_CRAWLS=10", "MAX_PAGES_PER_CRAWL=100", "--workers", "64",
+	flags = append([]string{"MAX_CONCURRENT_CRAWLS=10", "MAX_PAGES_PER_CRAWL=100", "--workers", strconv.Itoa(workers),
 		"--plans", "fifty=monthly-pages:50", "--resolve", farm.Resolve()[0]}, flags...)
 	s := serve(t, dir, flags...)
 	who := []caller{s.tenant("ann", "enterprise", 1), s.tenant("bob", "enterprise", 1), s.tenant("cal", "fifty", 1)}
@@ -81,8 +82,8 @@ func killTen(t *testing.T, flags ...string) {
 		}
 		books = farm.Books()
 		h := books.Hosts[n]
-		if twice := h.Pages + h.Duplicates - r.most; twice > perHost*kills {
-			t.Errorf("job %d: %d page requests for %d pages; %d kills with %d in flight allow %d more", n, h.Pages+h.Duplicates, r.most, kills, perHost, perHost*kills)
+		if h.Pages+h.Duplicates < r.most {
+			t.Errorf("job %d: %d page requests for %d pages", n, h.Pages+h.Duplicates, r.most)
 		}
 		if r.Status != "completed" {
 			continue
@@ -100,6 +101,10 @@ func killTen(t *testing.T, flags ...string) {
 			}
 		}
 		sameSet(t, fmt.Sprintf("job %d", n), "the farm", found, expected)
+	}
+	// In flight, or fetched and not written yet: a disk that stalls makes that more.
+	if books.Duplicates > kills*workers {
+		t.Errorf("%d pages were asked for again; %d kills with %d in hand allow %d", books.Duplicates, kills, workers, kills*workers)
 	}
 	t.Logf("%d kills during %d jobs: %d page requests, %d of them a second time", kills, jobs, books.Pages+books.Duplicates, books.Duplicates)
 	for i, c := range who {
