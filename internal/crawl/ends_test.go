@@ -197,6 +197,40 @@ func Test_when_the_ledger_fails_the_engine_says_so_and_the_frontier_keeps_the_ur
 	})
 }
 
+// jammed is a store that takes no acknowledgement.
+type jammed struct {
+	frontier.Store
+	err error
+}
+
+func (j jammed) Commit(ctx context.Context, b *frontier.Batch) ([]frontier.Entry, error) {
+	if len(b.Ack) > 0 {
+		return nil, j.err
+	}
+	return j.Store.Commit(ctx, b)
+}
+
+func Test_when_the_frontier_fails_the_engine_says_so_also_if_nothing_more_comes(t *testing.T) {
+	in(t, func(t *testing.T, w *web) {
+		w.sites[home] = page("the only one")
+		full := errors.New("disk full")
+		w.wrap = func(s frontier.Store) frontier.Store { return jammed{s, full} }
+		e := w.engine()
+		ctx, cancel := context.WithCancelCause(context.Background())
+		defer cancel(nil)
+		r, err := e.Start(ctx, plainSpec(home), Hooks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := time.AfterFunc(time.Minute, func() { cancel(errors.New("nothing was said for a minute")) })
+		defer stop.Stop()
+		if _, err := w.drive(ctx, cancel, e, r); !errors.Is(err, full) {
+			t.Fatalf("got %v", err)
+		}
+		w.store.Close()
+	})
+}
+
 func Test_a_ledger_that_fails_once_is_tried_again_and_nothing_is_counted_twice(t *testing.T) {
 	in(t, func(t *testing.T, w *web) {
 		// One host is done long before the other; the commit that tells the

@@ -164,34 +164,37 @@ func (e *Engine) writing(ctx context.Context) (context.Context, context.CancelFu
 func (e *Engine) committer(ctx context.Context) error {
 	ctx, cancel := e.writing(ctx)
 	defer cancel()
-	recorded, acknowledged := make(chan *delivery), make(chan error, 1)
+	recorded, stuck := make(chan *delivery), make(chan error, 1)
 	go func() {
+		defer close(stuck)
 		for d := range recorded {
 			if err := e.thrice(ctx, func() error { return e.acknowledge(ctx, d) }); err != nil {
-				acknowledged <- err
+				stuck <- err
 				return
 			}
 			e.delivered(d)
 		}
-		acknowledged <- nil
 	}()
 	for {
-		recs, open := e.company()
+		recs, open, err := e.company(stuck)
+		if err != nil {
+			return err
+		}
 		if len(recs) > 0 || open {
 			d := e.gather(recs, false)
 			if err := e.thrice(ctx, func() error { return e.record(ctx, d) }); err != nil {
 				close(recorded)
-				return errors.Join(err, <-acknowledged)
+				return errors.Join(err, <-stuck)
 			}
 			select {
 			case recorded <- d:
-			case err := <-acknowledged:
+			case err := <-stuck:
 				return err
 			}
 		}
 		if !open {
 			close(recorded)
-			if err := <-acknowledged; err != nil {
+			if err := <-stuck; err != nil {
 				return err
 			}
 			return e.Commit(ctx, nil, true)
@@ -200,16 +203,19 @@ func (e *Engine) committer(ctx context.Context) error {
 }
 
 // company waits for a record and for those that come soon after it; none, if
-// only hosts have left something to be written. open is false at the end.
-func (e *Engine) company() (recs []*Record, open bool) {
+// only hosts have left something to be written. open is false at the end. The
+// last records may be stuck on their way, and then nobody else comes.
+func (e *Engine) company(stuck <-chan error) (recs []*Record, open bool, err error) {
 	select {
 	case rec, ok := <-e.out:
 		if !ok {
-			return nil, false
+			return nil, false, nil
 		}
 		recs = append(recs, rec)
 	case <-e.noted:
-		return nil, true
+		return nil, true, nil
+	case err := <-stuck:
+		return nil, false, err
 	}
 	timer := time.NewTimer(commitGather)
 	defer timer.Stop()
@@ -221,21 +227,21 @@ func (e *Engine) company() (recs []*Record, open bool) {
 		default:
 			used, limit, _ := e.tokens.state()
 			if int(e.uncommitted.Load()) >= used || used >= limit && len(recs) >= limit/gatherPart {
-				return recs, true // nobody else can come before some are written, or there is enough to do
+				return recs, true, nil // nobody else can come before some are written, or there is enough to do
 			}
 			select {
 			case rec, ok = <-e.out:
 			case <-timer.C:
-				return recs, true
+				return recs, true, nil
 			}
 		}
 		if !ok {
-			return recs, false
+			return recs, false, nil
 		}
 		recs = append(recs, rec)
 		weight += rec.weight()
 	}
-	return recs, true
+	return recs, true, nil
 }
 
 // thrice tries a step of a commit three times: both stores are idempotent.
