@@ -104,7 +104,8 @@ go vet ./...
 # process down. make race runs those with it that have threads of their own.
 # The last two kinds measure pace, memory and processor time, so that little or
 # nothing should run beside them.
-packages() { go list ./... | grep "$@"; }
+all=$(go list ./...)
+packages() { grep "$@" <<<"$all"; }
 plain='/(cmd/tiptoe|internal/(archtest|extract|export|report|sim|fleetsim|frontier/redisstore|ledger/postgres|dashboard))$'
 built='/internal/(acceptance|fleettest)$'
 story='/internal/story$'
