@@ -82,9 +82,9 @@ if [ -n "$gaps" ]; then
   fi
 fi
 
-# The detector watches our own code. In SQLite and Pebble, which others test, it
-# would find nothing of ours and take ten times as long.
-race="-race -gcflags=modernc.org/...=-race=false -gcflags=github.com/cockroachdb/...=-race=false"
+# The detector watches our own code. In SQLite, which others test, it would find
+# nothing of ours and take ten times as long.
+race="-race -gcflags=modernc.org/...=-race=false"
 case "$gaps" in *gcc*) race= ;; esac
 if [ -n "$race" ]; then export CGO_ENABLED=1; fi
 

@@ -186,10 +186,14 @@ func (m *Manager) readBoard(ctx context.Context) (ended []over, err error) {
 	for s, c := range announce {
 		err := m.announce(ctx, s, c, now)
 		if errors.Is(err, frontier.ErrSuperseded) {
-			var lost bool
-			if lost, err = m.lost(ctx, s.run.ID); err == nil {
+			var known, lost bool
+			if known, lost, err = m.lost(ctx, s.run.ID); err == nil {
 				switch {
 				case m.supervises(s.run) != s: // it has just been ended here
+				case !known:
+					m.mu.Lock()
+					s.state.Changed = time.Time{} // the next turn asks again
+					m.mu.Unlock()
 				case lost:
 					s.run.FrontierGone()
 				default: // it was frozen, and somebody else has it or has ended it
@@ -251,17 +255,18 @@ func (m *Manager) announce(ctx context.Context, s *supervision, c frontier.Annou
 // lost reports that a crawl whose announcement is refused is nobody else's: the
 // store has forgotten it. Who ends a crawl elsewhere writes that down before it
 // drops it, so one that is to go on and that the frontier has not got is lost.
-func (m *Manager) lost(ctx context.Context, crawl int64) (bool, error) {
-	_, _, err := m.cfg.Board.Pending(ctx, frontier.CrawlID(crawl))
+// While the ledger does not answer it is not known; leases do not wait for it.
+func (m *Manager) lost(ctx context.Context, crawl int64) (known, lost bool, err error) {
+	_, _, err = m.cfg.Board.Pending(ctx, frontier.CrawlID(crawl))
 	var gone *frontier.NotOpenError
 	if !errors.As(err, &gone) {
-		return false, err
+		return true, false, err
 	}
-	row, err := m.cfg.Ledger.Crawl(ctx, crawl)
-	if errors.Is(err, ledger.ErrNoCrawl) {
-		return false, nil // it was deleted
-	}
-	return err == nil && !row.Status.Done(), err
+	soon, cancel := context.WithTimeout(ctx, m.patience())
+	defer cancel()
+	row, err := m.cfg.Ledger.Crawl(soon, crawl)
+	deleted := errors.Is(err, ledger.ErrNoCrawl)
+	return err == nil || deleted, err == nil && !row.Status.Done(), nil
 }
 
 // storesTime is the store's clock, as far as it is known here.

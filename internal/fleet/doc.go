@@ -62,7 +62,8 @@
 //	a worker dies      its leases expire after at most TTL; what it had in
 //	                   flight is fetched again by the next owner; what it had
 //	                   taken from a page budget stays spent
-//	a worker freezes   the same, and what it does when it wakes is refused
+//	a worker freezes   the same, and what it does when it wakes is refused where
+//	                   somebody has followed it
 //	a worker is told   it leases and joins nothing more, ends and writes what is
 //	to stop            in flight and gives its hosts back; if a store is away it
 //	                   goes all the same after some seconds, as if it had died

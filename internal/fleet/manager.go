@@ -269,7 +269,11 @@ func (m *Manager) Turn(ctx context.Context) error {
 	if err = errors.Join(err, m.know(ctx)); err != nil {
 		return err
 	}
+	late := m.cfg.Now().Add(m.patience())
 	for _, e := range ended {
+		if m.cfg.Now().After(late) {
+			break // the next turn goes on: leases must be renewed
+		}
 		if err := m.leave(ctx, e.run, e.cut); err != nil {
 			return fmt.Errorf("leave a crawl: %w", err)
 		}
@@ -287,10 +291,14 @@ func (m *Manager) quickly(ctx context.Context, now time.Time) (ended []over, err
 		return nil, fmt.Errorf("heartbeat: %w", err)
 	}
 	// Whoever was silent may have been counted out: it says that it is there
-	// before it works for anybody, and then looks whether the crawls are on.
-	if now.Sub(m.told) > m.cfg.TTL {
+	// before it works for anybody, and then looks whether the crawls are on and
+	// what it may do: its leases go on with the renewal.
+	if now.Sub(m.told) > m.cfg.TTL/2 {
 		if err := m.report(ctx); err != nil {
 			return nil, fmt.Errorf("report: %w", err)
+		}
+		if _, err := m.readBoard(ctx); err != nil {
+			return nil, fmt.Errorf("read the board: %w", err)
 		}
 	}
 	// News come by themselves; looking without them covers those that got lost,
@@ -455,7 +463,11 @@ func (m *Manager) joinAll(ctx context.Context, ids []frontier.CrawlID) (opened b
 		return false, err
 	}
 	slices.Sort(ids)
+	late := m.cfg.Now().Add(m.patience())
 	for _, id := range slices.Compact(ids) {
+		if m.cfg.Now().After(late) {
+			return opened, errors.New("the ledger takes too long") // leases must be renewed
+		}
 		at := slices.IndexFunc(board, func(c frontier.Announced) bool { return c.ID == int64(id) })
 		alone := at < 0 || m.stale(&board[at])
 		on := !alone && !board[at].Held

@@ -61,10 +61,13 @@ type process struct {
 	member  *fleetsim.Member
 	engine  *crawl.Engine
 	manager *fleet.Manager
-	cut     atomic.Bool // from the store
-	flaky   atomic.Bool // one call in ten is lost, or its reply
-	unread  atomic.Bool // the ledger hangs
-	half    atomic.Bool // what leases bring comes beside an error
+	cut     atomic.Bool  // from the store
+	flaky   atomic.Bool  // one call in ten is lost, or its reply
+	unread  atomic.Bool  // the ledger hangs
+	half    atomic.Bool  // what leases bring comes beside an error
+	far     atomic.Bool  // the board takes some time
+	renewed atomic.Int64 // when it last renewed its leases
+	longest atomic.Int64 // it went without
 	leased  atomic.Int64
 
 	stopEngine, stopManager context.CancelFunc
@@ -159,11 +162,22 @@ func (b board) Acquire(ctx context.Context, worker string, ttl time.Duration, mo
 }
 
 func (b board) Renew(ctx context.Context, worker string, ttl time.Duration) (lost []string, changed []frontier.Lease, err error) {
+	now := time.Now().UnixNano()
+	if last := b.p.renewed.Swap(now); last != 0 {
+		b.p.longest.Store(max(b.p.longest.Load(), now-last))
+	}
 	lost, changed, err = b.Member.Renew(ctx, worker, ttl)
 	if len(lost)+len(changed) > 0 {
 		err = b.beside(err)
 	}
 	return lost, changed, err
+}
+
+func (b board) Crawls(ctx context.Context) ([]frontier.Announced, error) {
+	if b.p.far.Load() {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return b.Member.Crawls(ctx)
 }
 
 func (b board) beside(err error) error {
@@ -231,7 +245,10 @@ func (p *process) supervise(r *crawl.Run) func() crawl.Summary {
 // web is what the processes fetch from: chains of pages.
 type web struct {
 	pages int
-	down  string // a host that refuses connections
+	down  string        // a host that refuses connections
+	took  time.Duration // by an answer; 100 ms if less
+
+	flying, most atomic.Int64 // requests under way
 
 	mu   sync.Mutex
 	hits map[string]int // by URL
@@ -256,8 +273,11 @@ func (p *process) Do(ctx context.Context, req *fetch.Request) (*fetch.Response, 
 		return nil, &fetch.Error{Outcome: outcome.Connect, Op: "dial", Err: errors.New("refused")}
 	}
 	p.f.web.note(req.URL.HostKey(), req.URL.String(), hit{started, p.name})
+	n := p.f.web.flying.Add(1)
+	defer p.f.web.flying.Add(-1)
+	p.f.web.most.Store(max(p.f.web.most.Load(), n)) // one goroutine runs at a time, nearly
 	select {
-	case <-time.After(100 * time.Millisecond):
+	case <-time.After(max(p.f.web.took, 100*time.Millisecond)):
 	case <-ctx.Done():
 		return nil, &fetch.Error{Outcome: outcome.Cancelled, Op: "request", Err: ctx.Err()}
 	}

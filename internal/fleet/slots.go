@@ -14,8 +14,9 @@ import (
 // What a worker gets is taken from what nobody can use any more: a part that
 // was made smaller counts in full until the worker has reported, under the
 // number of that division, that it goes by it and has no more in flight; one
-// of a worker that is silent, until its leases have ended. So whatever is
-// delayed or lost on the way, the sum never exceeds the bound.
+// of a worker that is silent, for a lease: when it is back it looks at the board
+// before it begins anything. So whatever is delayed or lost on the way, the sum
+// never exceeds the bound.
 
 // part is one worker's part of a crawl's slots.
 type part struct {

@@ -262,7 +262,7 @@ func (s *shared) count(group string, token uint64) frontier.Lease {
 func (s *shared) reap(ttl time.Duration) {
 	now := s.now()
 	if !s.heard.IsZero() && now.Sub(s.heard) > 2*ttl/3 {
-		s.calm = now.Add(min(ttl/3, 5*time.Second))
+		s.calm = now.Add(min(ttl/2, 12*time.Second))
 	}
 	if s.heard = now; now.Before(s.calm) {
 		return

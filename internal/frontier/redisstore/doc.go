@@ -90,7 +90,7 @@
 // renewed in time is reaped by whoever looks next, which frees its groups; then
 // it is dead for good. Until then nobody has followed it, and it goes on when it
 // is renewed. After a silence of the whole fleet (Redis was away for longer than
-// two thirds of a lease) nothing is reaped for a third of a lease, at most 5 s, so that
+// two thirds of a lease) nothing is reaped for half a lease, at most 12 s, so that
 // all who come back keep what they had and write down what they had in hand. A
 // commit carries session and token, and what it says about a group counts only
 // if the group is held by both at that moment. The holder itself goes by

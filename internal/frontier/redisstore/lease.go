@@ -364,7 +364,6 @@ func (s *Store) renewOnce(ctx context.Context, ttl time.Duration) (changed []fro
 		if perr := errors.Join(err1, err2, err3, err4); perr != nil {
 			return changed, false, perr
 		}
-		s.extend(shard, sent, ttl)
 		s.mu.Lock()
 		s.sessions[shard].heard = heard
 		known := len(s.sessions[shard].leases)
@@ -372,10 +371,12 @@ func (s *Store) renewOnce(ctx context.Context, ttl time.Duration) (changed []fro
 		more = more || rest == 1
 		changed = append(changed, got...)
 		if int(held) != known {
-			if perr := s.reconcile(ctx, shard); perr != nil && err == nil {
-				err = perr
+			if perr := s.reconcile(ctx, shard); perr != nil {
+				err = cmp.Or(err, perr)
+				continue // what it holds is not known, so nothing is extended
 			}
 		}
+		s.extend(shard, sent, ttl)
 	}
 	return changed, more, err
 }

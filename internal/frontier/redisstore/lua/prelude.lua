@@ -60,8 +60,8 @@ local function tell(holder, group, clock)
 end
 
 -- known says whether a session holds what it was given. One that expired still
--- does until somebody reaps it.
-local function known(session) return call('ZSCORE', B .. ':x', session) end
+-- does until somebody begins to reap it.
+local function known(session) return tonumber(call('ZSCORE', B .. ':x', session) or 0) > 0 end
 
 -- calm says whether sessions that expired are to be left alone for now. When
 -- nobody was heard for so long that leases ran out (they are renewed three times
@@ -70,7 +70,7 @@ local function known(session) return call('ZSCORE', B .. ':x', session) end
 local function calm(ttl)
 	local said = call('HMGET', B .. ':m', 'heard', 'calm')
 	local heard, till = tonumber(said[1] or now), tonumber(said[2] or 0)
-	if now - heard > 2 * ttl / 3 then till = now + math.floor(math.min(ttl / 3, 5000)) end
+	if now - heard > 2 * ttl / 3 then till = now + math.floor(math.min(ttl / 2, 12000)) end
 	call('HSET', B .. ':m', 'heard', now, 'calm', till)
 	return now < till
 end
@@ -92,6 +92,8 @@ local function reap(limit, ttl)
 			call('UNLINK', B .. ':d:' .. dead)
 			call('HDEL', B .. ':t', dead)
 			call('ZREM', B .. ':x', dead)
+		else
+			call('ZADD', B .. ':x', 0, dead) -- some of it is another's by now: it does not come back
 		end
 	end
 	return 1
