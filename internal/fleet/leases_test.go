@@ -294,3 +294,32 @@ func Test_a_fourth_worker_takes_its_share_of_the_hosts_and_no_other_moves(t *tes
 		}
 	})
 }
+
+func Test_hosts_that_their_worker_has_no_room_for_are_asked_by_others(t *testing.T) {
+	inVirtualTime(t, func(f *fixture) {
+		a := f.start("a")
+		f.room = 2
+		f.start("b")
+		r, end := a.crawl(f.spec(20, 2000))
+		time.Sleep(2 * time.Minute)
+		few := 0
+		for _, seed := range r.Spec.Seeds {
+			n := 0
+			f.web.mu.Lock()
+			for url, hits := range f.web.hits {
+				if strings.HasPrefix(url, seed) {
+					n += hits
+				}
+			}
+			f.web.mu.Unlock()
+			if n < 30 {
+				few++
+			}
+		}
+		if few > 0 {
+			f.Errorf("%d of 20 hosts were asked for fewer than 30 pages in two minutes", few)
+		}
+		r.Stop("enough")
+		end()
+	})
+}

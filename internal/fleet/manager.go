@@ -88,7 +88,8 @@ type Manager struct {
 	news    bool      // the store has something for Renew or Acquire
 	watch   time.Time // until then a worker that fell silent may leave hosts behind
 	unmet   unmet
-	shelved map[int64]time.Time // crawls that nobody stands by, since when they are not offered
+	shelved map[int64]time.Time  // crawls that nobody stands by, since when they are not offered
+	lent    map[string]time.Time // groups of workers that had no room for them, and until when they stay
 	renewed time.Time
 	beatAt  time.Time
 	told    time.Time // when its reports were last sent
@@ -137,7 +138,7 @@ func New(cfg Config) *Manager {
 		cfg.Groups = 256
 	}
 	return &Manager{cfg: cfg, log: cfg.Log, started: cfg.Now(), supervised: make(map[int64]*supervision),
-		joined: make(map[int64]*crawl.Run), shelved: make(map[int64]time.Time), taking: make(map[int64]chan struct{}), yielded: make(map[int64]bool), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
+		joined: make(map[int64]*crawl.Run), shelved: make(map[int64]time.Time), lent: make(map[string]time.Time), taking: make(map[int64]chan struct{}), yielded: make(map[int64]bool), live: []string{cfg.Worker}, wake: make(chan struct{}, 1)}
 }
 
 // Bind gives the manager the engine that asks it.
@@ -554,6 +555,11 @@ func (m *Manager) lease(ctx context.Context) (err error) {
 	s := m.engine.Scheduler()
 	take := func(got ...frontier.Lease) {
 		m.unmet.note(s.Take(got, m.cfg.Now()), got)
+		for _, l := range got {
+			if !m.prefers(l.Group) { // it was free for long
+				m.lent[l.Group] = m.cfg.Now().Add(lentFor)
+			}
+		}
 		if m.leaving.Load() {
 			s.Drain(names(got), m.cfg.Now())
 		}
@@ -597,9 +603,15 @@ func (m *Manager) giveBack(ctx context.Context, now time.Time) error {
 // worker does not stop the others.
 const movedAtOnce = 64
 
+// lentFor is how long a group stays with a worker that took it because nobody
+// else did: given back at once it would be free for long again.
+const lentFor = time.Minute
+
 func (m *Manager) misplaced(held []frontier.Lease) (groups []string) {
+	now := m.cfg.Now()
+	maps.DeleteFunc(m.lent, func(_ string, until time.Time) bool { return now.After(until) })
 	for _, l := range held {
-		if !m.prefers(l.Group) {
+		if _, lent := m.lent[l.Group]; !lent && !m.prefers(l.Group) {
 			groups = append(groups, l.Group)
 		}
 		if len(groups) == movedAtOnce {

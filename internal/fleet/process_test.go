@@ -33,6 +33,7 @@ type fixture struct {
 	books *fleetsim.Books
 	web   *web
 	procs []*process
+	room  int          // hosts that those have room for that are started from now on; 0: as many as there are
 	ahead atomic.Int64 // how far the clock on the wall was set, or ran while the machine was suspended
 }
 
@@ -80,7 +81,7 @@ func (f *fixture) start(name string) *process {
 	log := slog.New(slog.DiscardHandler)
 	p.manager = fleet.New(fleet.Config{Board: board{p.member, p}, Ledger: desk{f.books, p}, Log: log, Now: f.now, Worker: name, Host: "here", TTL: ttl})
 	p.engine = crawl.New(crawl.Config{Store: p.member, Ledger: desk{f.books, p}, Fetcher: p, Log: log, Now: time.Now, Rand: rand.Float64,
-		Workers: 64, Fleet: p.manager})
+		Workers: 64, ReadyHosts: f.room, Fleet: p.manager})
 	p.manager.Bind(p.engine)
 	engine, stopEngine := context.WithCancel(context.Background())
 	manager, stopManager := context.WithCancel(context.Background())
