@@ -8,6 +8,7 @@ import (
 
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/outcome"
 	"tiptoe/internal/politeness"
 )
 
@@ -36,13 +37,13 @@ type delivery struct {
 	recs     []*Record
 	ledger   ledger.Batch
 	frontier frontier.Batch
-	touched  map[*Run]*ledger.Counters
+	touched  map[*Run]*Tally
 	begun    time.Time
 	took     time.Duration // by the two stores, without what it waited in between
 }
 
 func (e *Engine) gather(recs []*Record, flush bool) *delivery {
-	d := &delivery{recs: recs, touched: make(map[*Run]*ledger.Counters, 1), begun: e.cfg.Now()}
+	d := &delivery{recs: recs, touched: make(map[*Run]*Tally, 1), begun: e.cfg.Now()}
 	lb, fb := &d.ledger, &d.frontier
 	for _, rec := range recs {
 		lb.Pages = append(lb.Pages, rec.pages...)
@@ -63,11 +64,11 @@ func (e *Engine) gather(recs []*Record, flush bool) *delivery {
 		}
 		c := d.touched[rec.run]
 		if c == nil {
-			c = new(ledger.Counters)
+			c = &Tally{Outcomes: map[outcome.Outcome]int64{}}
 			d.touched[rec.run] = c
 		}
 		if !rec.counted {
-			c.Add(&rec.count)
+			rec.tally(c)
 		}
 	}
 	e.domainsMu.Lock()
@@ -85,7 +86,7 @@ func (e *Engine) gather(recs []*Record, flush bool) *delivery {
 func (e *Engine) record(ctx context.Context, d *delivery) error {
 	begin := e.cfg.Now()
 	for r, c := range d.touched {
-		d.ledger.Crawls = append(d.ledger.Crawls, r.rowWith(c, d.begun))
+		d.ledger.Crawls = append(d.ledger.Crawls, r.rowWith(&c.Counters, d.begun))
 	}
 	err := e.patiently(ctx, "write the ledger", func() error { return e.cfg.Ledger.Commit(ctx, &d.ledger) })
 	if err != nil {
@@ -145,6 +146,7 @@ func (e *Engine) delivered(d *delivery) {
 func (e *Engine) govern(took time.Duration, records int) {
 	slow, far := e.governor.note(took, records <= e.tokens.least())
 	e.commitEWMA.Store(int64(e.governor.smoothed))
+	e.commitBound.Store(int64(e.governor.bound()))
 	if !e.cfg.Governor {
 		return
 	}
@@ -169,21 +171,28 @@ func (r *Run) rowWith(c *ledger.Counters, now time.Time) ledger.Crawl {
 	return row
 }
 
-func (r *Run) committed(c *ledger.Counters) {
+func (r *Run) committed(c *Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.crawl.Counters.Add(c)
+	r.crawl.Counters.Add(&c.Counters)
+	for what, n := range c.Outcomes {
+		r.outcomes[what] += n
+	}
+}
+
+func (rec *Record) tally(to *Tally) {
+	to.Counters.Add(&rec.count)
+	for i := range rec.pages {
+		if rec.pages[i].Kind == "page" {
+			to.Outcomes[rec.pages[i].Outcome]++
+		}
+	}
 }
 
 // observe feeds the live view and the event stream.
 func (r *Run) observe(rec *Record) {
 	r.mu.Lock()
 	r.rate.bytes += rec.count.Bytes
-	for i := range rec.pages {
-		if rec.pages[i].Kind == "page" {
-			r.outcomes[rec.pages[i].Outcome]++
-		}
-	}
 	for i := range rec.requests {
 		r.classes[min(max(rec.requests[i].Status/100, 0), 5)]++
 	}

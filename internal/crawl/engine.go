@@ -127,6 +127,7 @@ type Engine struct {
 
 	governor    governor     // the committer's
 	commitEWMA  atomic.Int64 // nanoseconds, what the governor sees
+	commitBound atomic.Int64 // and allows
 	uncommitted atomic.Int64
 
 	domainsMu sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -46,10 +47,41 @@ type Shared struct {
 	Retrying int64
 	Spent    int64 // pages taken from the budget
 	Unused   int64 // of those, pages that nobody has used yet
-	Counters ledger.Counters
+	Tally          // of all, those included that have left
 	Classes  [6]int64
 	Rate     float64
 	Pictures []Picture // of the other workers
+}
+
+// Tally is what was counted of a crawl, or of a part of it.
+type Tally struct {
+	ledger.Counters
+	Outcomes map[outcome.Outcome]int64 `json:"outcomes,omitempty"`
+}
+
+// Add counts what o has counted, too.
+func (t *Tally) Add(o *Tally) {
+	t.Counters.Add(&o.Counters)
+	all := make(map[outcome.Outcome]int64, len(t.Outcomes)+len(o.Outcomes))
+	maps.Copy(all, t.Outcomes)
+	for what, n := range o.Outcomes {
+		all[what] += n
+	}
+	t.Outcomes = all
+}
+
+// Without takes off what o has counted, down to nothing.
+func (t *Tally) Without(o *Tally) {
+	t.Counters.Without(&o.Counters)
+	all := maps.Clone(t.Outcomes)
+	for what, n := range o.Outcomes {
+		if left := all[what] - n; left > 0 {
+			all[what] = left
+		} else {
+			delete(all, what)
+		}
+	}
+	t.Outcomes = all
 }
 
 // SetShared brings the supervisor what all workers report.
@@ -177,9 +209,9 @@ type Part struct {
 	Slots     int64 // requests that may be in flight here, if the crawl has a bound
 	SlotRound int64 // the division that they are from
 	SlotsFull bool  // all of them are in use, and something waits
-	Counters  ledger.Counters
-	Classes   [6]int64
-	Rate      float64
+	Tally
+	Classes [6]int64
+	Rate    float64
 }
 
 // Part looks at it.
@@ -192,7 +224,7 @@ func (r *Run) Part() Part {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rate.sample(now)
-	p.Counters, p.Classes, p.Rate = r.crawl.Counters, r.classes, r.rate.perSec
+	p.Tally, p.Classes, p.Rate = Tally{r.crawl.Counters, maps.Clone(r.outcomes)}, r.classes, r.rate.perSec
 	return p
 }
 

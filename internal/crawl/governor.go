@@ -34,7 +34,7 @@ func (g *governor) note(took time.Duration, least bool) (slow, far bool) {
 	if g.best == 0 || took < g.best {
 		g.best = took
 	}
-	if slow = g.smoothed > g.best+max(g.threshold, g.best); !slow || !least {
+	if slow = g.smoothed > g.bound(); !slow || !least {
 		g.small = 0
 		return slow, false
 	}
@@ -45,9 +45,12 @@ func (g *governor) note(took time.Duration, least bool) (slow, far bool) {
 		return true, false
 	}
 	g.small = 0
-	if g.proof <= g.best+max(g.threshold, g.best) {
+	if g.proof <= g.bound() {
 		return true, false // they are quick; only the average is not yet
 	}
 	g.best = g.proof
 	return false, true
 }
+
+// bound is how long a commit may take.
+func (g *governor) bound() time.Duration { return g.best + max(g.threshold, g.best) }

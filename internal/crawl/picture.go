@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tiptoe/internal/frontier"
-	"tiptoe/internal/outcome"
 )
 
 // Picture is one process's part of a crawl as people see it. A process alone
@@ -21,7 +20,6 @@ type Picture struct {
 	Hosts       []HostStatus              `json:"h"`
 	Waits       map[string]frontier.Waits `json:"w"` // by what they wait for
 	Layers      []Layer                   `json:"l"` // in the order of Engine.layers
-	Outcomes    map[outcome.Outcome]int64 `json:"o"`
 	Uncommitted int64                     `json:"u,omitempty"`
 	BytesPerSec float64                   `json:"b,omitempty"`
 
@@ -52,7 +50,7 @@ func (r *Run) Picture() Picture {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rate.sample(now)
-	p.BytesPerSec, p.Outcomes = r.rate.bps, maps.Clone(r.outcomes)
+	p.BytesPerSec = r.rate.bps
 	return p
 }
 
@@ -143,9 +141,6 @@ func (p *Picture) add(o *Picture) {
 		p.Waits[reason] = frontier.Waits{Hosts: sum.Hosts + n.Hosts, URLs: sum.URLs + n.URLs}
 	}
 	addLayers(p.Layers, o.Layers)
-	for what, n := range o.Outcomes {
-		p.Outcomes[what] += n
-	}
 	p.Uncommitted += o.Uncommitted
 	p.BytesPerSec += o.BytesPerSec
 	if o.SlowestFor > p.SlowestFor {

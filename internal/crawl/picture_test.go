@@ -10,13 +10,12 @@ import (
 
 	"tiptoe/internal/frontier"
 	"tiptoe/internal/ledger"
-	"tiptoe/internal/outcome"
 )
 
 // part is a made-up picture of a worker whose hosts have so many URLs each.
 func part(name string, queued ...int64) Picture {
 	p := Picture{Counts: HostCounts{Ready: 1, Running: 2, Waiting: 3, Parked: 4, Idle: 5}, Waits: map[string]frontier.Waits{"pace": {Hosts: 2, URLs: 20}, name: {Hosts: 1, URLs: 1}},
-		Layers: []Layer{{"workers", 3, 16}, {layerBusiest, 1, 2}, {layerCommit, 10, 50}}, Outcomes: map[outcome.Outcome]int64{outcome.OK: 7},
+		Layers:      []Layer{{"workers", 3, 16}, {layerBusiest, 1, 2}, {layerCommit, 10, 50}},
 		Uncommitted: 2, BytesPerSec: 100}
 	for i, n := range queued {
 		p.Hosts = append(p.Hosts, HostStatus{Host: fmt.Sprintf("h%d.%s.example", i, name), State: "waiting", Queued: n, Recent: 1 / float64(n+1)})
@@ -32,7 +31,7 @@ func Test_the_pictures_of_many_workers_make_one_of_the_fleet(t *testing.T) {
 	b.Slowest, b.SlowestFor = "h0.b.example: 40 URLs, one every 1s", 40*time.Second
 	b.Layers[1], b.Layers[2] = Layer{"", 2, 2}, Layer{"", 5, 50}
 	a.add(&b)
-	if a.Counts != (HostCounts{2, 4, 6, 8, 10}) || a.Uncommitted != 4 || a.BytesPerSec != 200 || a.Outcomes[outcome.OK] != 14 {
+	if a.Counts != (HostCounts{2, 4, 6, 8, 10}) || a.Uncommitted != 4 || a.BytesPerSec != 200 {
 		t.Errorf("%+v", a)
 	}
 	if !slices.Equal(a.Layers, []Layer{{"workers", 6, 32}, {layerBusiest, 2, 2}, {layerCommit, 10, 50}}) {
@@ -64,7 +63,7 @@ func Test_a_status_of_a_fleet_counts_and_names_what_all_its_workers_do(t *testin
 		_, err := w.crawl(plainSpec("http://a.example/"), func(r *Run) {
 			own, p := r.Status(), part("b", 900)
 			p.Layers = nil // of another version
-			r.SetShared(&Shared{Pending: 1000, InHand: 60, InFlight: 20, Parked: 4, Counters: ledger.Counters{Processed: 77}, Rate: 9, Pictures: []Picture{p}})
+			r.SetShared(&Shared{Pending: 1000, InHand: 60, InFlight: 20, Parked: 4, Tally: Tally{Counters: ledger.Counters{Processed: 77}}, Rate: 9, Pictures: []Picture{p}})
 			st := r.Status()
 			if st.Queued != 960 || st.InFlight != 20 || st.Processed != 77 || st.PagesPerSec != 9 || st.Hosts.Parked != own.Hosts.Parked+4 {
 				t.Errorf("%+v", st)

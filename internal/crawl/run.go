@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,8 @@ import (
 type Run struct {
 	ID     int64
 	Spec   Spec
-	Paid   int64           // pages that had a row when it was opened; only who supervises it counts them
-	Before ledger.Counters // in a fleet: what all workers had counted when it was opened
+	Paid   int64 // pages that had a row when it was opened; only who supervises it counts them
+	Before Tally // in a fleet: what all workers had counted when it was opened
 
 	e       *Engine
 	fc      *frontier.Crawl
@@ -195,13 +196,13 @@ func (e *Engine) Resume(ctx context.Context, row ledger.Crawl, override func(*Sp
 	}
 	// All that a permit depends on comes before the crawl is the scheduler's:
 	// the engine may be running.
-	for o, n := range counts {
-		r.outcomes[o] += n
+	if e.cfg.Fleet == nil {
+		maps.Copy(r.outcomes, counts)
 	}
 	r.used.Store(row.Counters.Processed)
 	r.Paid = before.Processed
 	if e.cfg.Fleet != nil {
-		r.Before = before
+		r.Before = Tally{before, counts}
 	}
 	if err := r.findRepeats(ctx); err != nil {
 		return nil, err

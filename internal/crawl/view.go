@@ -45,22 +45,23 @@ func (r *Run) Status() Status {
 	r.rate.sample(now)
 	s := Status{
 		At: now, Crawl: r.ID, Seeds: r.Spec.Seeds, Started: r.started, Elapsed: now.Sub(r.started),
-		Counters: r.crawl.Counters, PagesPerSec: r.rate.perSec, StatusClasses: r.classes,
+		PagesPerSec: r.rate.perSec, StatusClasses: r.classes,
 	}
+	all := Tally{r.crawl.Counters, r.outcomes}
+	all.Add(&r.Before)
 	r.mu.Unlock()
-	s.Counters.Add(&r.Before)
 	s.Queued = r.fc.Pending() - r.fc.Taken()
 	s.InFlight = r.fc.InFlight()
 	parked := r.fc.Parked()
 	if sh := r.shared.Load(); sh != nil {
-		s.Counters, s.StatusClasses, s.PagesPerSec = sh.Counters, sh.Classes, sh.Rate
+		all, s.StatusClasses, s.PagesPerSec = sh.Tally, sh.Classes, sh.Rate
 		s.Queued, s.InFlight = max(sh.Pending-(sh.InHand-sh.InFlight), 0), sh.InFlight
 		parked = sh.Parked
 		for i := range sh.Pictures {
 			p.add(&sh.Pictures[i])
 		}
 	}
-	s.Outcomes, s.BytesPerSec, s.Uncommitted = p.Outcomes, p.BytesPerSec, p.Uncommitted
+	s.Counters, s.Outcomes, s.BytesPerSec, s.Uncommitted = all.Counters, all.Outcomes, p.BytesPerSec, p.Uncommitted
 	s.Hosts, s.Busiest, s.Waiting, s.Waits, s.Layers = p.Counts, p.busiest(), p.longest(), waits(p.Waits), p.Layers
 	s.ETA, s.ETAWhy = r.eta(&s, &p, parked)
 	s.Binding = binding(&s)
@@ -100,7 +101,7 @@ func (e *Engine) layers(snap frontier.Snapshot) []Layer {
 		{"robots fetches", robotsUsed, robotsLimit},
 		gauge("bytes of large bodies", e.cfg.Bodies),
 		{"ready hosts", int64(snap.Heap), int64(max(e.cfg.ReadyHosts, 1))},
-		{layerCommit, e.commitEWMA.Load() / 1e6, e.cfg.SlowCommit.Milliseconds()},
+		{layerCommit, e.commitEWMA.Load() / 1e6, max(e.commitBound.Load(), int64(e.cfg.SlowCommit)) / 1e6},
 	}
 }
 

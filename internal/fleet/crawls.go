@@ -312,7 +312,7 @@ func (m *Manager) report(ctx context.Context) error {
 		p := r.Part()
 		rep := frontier.Report{Crawl: r.ID, Worker: m.cfg.Worker, At: m.cfg.Now(), Parked: p.Parked, InHand: p.InHand, InFlight: p.InFlight,
 			Slots: p.Slots, Round: p.SlotRound, SlotsFull: p.SlotsFull,
-			Retrying: p.Retrying, Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: numbers(p.Counters), Classes: p.Classes}
+			Retrying: p.Retrying, Allowance: p.Allowance, Hungry: p.Hungry, Rate: p.Rate, Counters: numbers(p.Tally), Classes: p.Classes}
 		if show && m.supervises(r) == nil { // a supervisor sees its own part
 			rep.Picture = numbers(r.Picture())
 		}
@@ -389,7 +389,7 @@ func (m *Manager) gather(ctx context.Context, s *supervision, look bool) error {
 		sh.Rate += r.Rate
 	}
 	all := s.totals.sum()
-	sh.Counters, sh.Classes = all.Counters, all.classes
+	sh.Tally, sh.Classes = all.Tally, all.classes
 	// A parked host that changes hands is reported by two for a while, so that
 	// others' URLs seem to be parked: until everybody must have said it anew.
 	patience := reportsLast * m.cfg.Turn

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tiptoe/internal/crawl"
 	"tiptoe/internal/frontier"
-	"tiptoe/internal/ledger"
 )
 
 // totals is what all workers have counted of a crawl, those included that have
@@ -16,12 +16,12 @@ type totals struct {
 }
 
 type counted struct {
-	ledger.Counters
+	crawl.Tally
 	classes [6]int64
 }
 
 func (p *counted) add(o *counted) {
-	p.Counters.Add(&o.Counters)
+	p.Tally.Add(&o.Tally)
 	for i := range p.classes {
 		p.classes[i] += o.classes[i]
 	}
@@ -29,14 +29,14 @@ func (p *counted) add(o *counted) {
 
 // since begins with what the ledger had when the supervision began: the parts
 // of those who work for the crawl already are in it.
-func since(before ledger.Counters, reports []frontier.Report) (t totals, err error) {
-	t = totals{past: counted{Counters: before}, parts: map[string]counted{}}
+func since(before crawl.Tally, reports []frontier.Report) (t totals, err error) {
+	t = totals{past: counted{Tally: before}, parts: map[string]counted{}}
 	for i := range reports {
 		p, err := partOf(&reports[i])
 		if err != nil {
 			return t, err
 		}
-		t.past.Counters.Without(&p.Counters)
+		t.past.Without(&p.Tally)
 	}
 	return t, nil
 }
@@ -64,7 +64,7 @@ func (t *totals) sum() counted {
 
 func partOf(r *frontier.Report) (counted, error) {
 	p := counted{classes: r.Classes}
-	if err := json.Unmarshal(r.Counters, &p.Counters); err != nil {
+	if err := json.Unmarshal(r.Counters, &p.Tally); err != nil {
 		return p, fmt.Errorf("read the report of %s: %w", r.Worker, err)
 	}
 	return p, nil

@@ -6,6 +6,7 @@ import (
 
 	"tiptoe/internal/crawl"
 	"tiptoe/internal/ledger"
+	"tiptoe/internal/outcome"
 )
 
 // People watch these numbers: they must not run backwards when somebody who
@@ -23,6 +24,9 @@ func Test_what_is_shown_as_done_never_shrinks_whoever_leaves_dies_or_takes_over(
 					f.Fatalf("%d are done and %d were answered; before it was %d and %d", s.Processed, s.StatusClasses[2], done, classes)
 				}
 				done, classes = s.Processed, s.StatusClasses[2]
+				if n := s.Outcomes[outcome.OK]; n != done {
+					f.Fatalf("%d are done, %d of them ok", done, n)
+				}
 				// Thirty a second are asked for.
 				if pages, again, _ := f.web.seen(); done < int64(pages)-90 || done > int64(pages+again) {
 					f.Fatalf("%d are shown as done, %d were asked for, %d again", done, pages, again)
