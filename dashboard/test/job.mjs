@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { api, picture, signedIn, until, want, world } from './world.mjs'
+import { api, picture, signedIn, until, visitor, want, world } from './world.mjs'
 
 let at = '' // the job that was started, as an address of the dashboard
 
@@ -88,6 +88,23 @@ export async function explain() {
   await page.getByLabel('URL').fill('http://elsewhere.test/')
   await page.getByLabel('URL').press('Enter')
   await page.getByText('turned away').first().waitFor()
+  return page
+}
+
+export async function oldFigures() {
+  const page = await visitor()
+  const id = at.split('/').at(-1)
+  const live = { ...(await api('GET', `/v1/jobs/${id}/live`)), at: new Date(Date.now() - 10_000).toISOString() }
+  // One picture, and then nothing more, on a stream that stays open.
+  await page.addInitScript((text) => {
+    const real = window.fetch
+    window.fetch = (url, ...rest) => !String(url?.url ?? url).endsWith('/events') ? real(url, ...rest)
+      : Promise.resolve(new Response(new ReadableStream({ start: (c) => c.enqueue(new TextEncoder().encode(text)) }), { headers: { 'Content-Type': 'text/event-stream' } }))
+  }, `event: live\ndata: ${JSON.stringify(live)}\n\n`)
+  await page.goto(world.base + at + '#key=' + world.key)
+  const age = page.getByText(/^The figures are [\d.]+ s old/)
+  const first = await age.innerText()
+  await until('the figures grow older', async () => (await age.innerText()) !== first, 5000)
   return page
 }
 

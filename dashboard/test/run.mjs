@@ -3,7 +3,7 @@
 // reads one line a chapter.
 import { browser } from './world.mjs'
 import { signIn, wrongKey, readOnly } from './signin.mjs'
-import { startJob, hostThrottled, evidence, explain, controls } from './job.mjs'
+import { startJob, hostThrottled, evidence, explain, oldFigures, controls } from './job.mjs'
 import { schedules } from './schedules.mjs'
 import { scripts } from './scripts.mjs'
 import { keyboard } from './keyboard.mjs'
@@ -18,6 +18,7 @@ const chapters = [
   ['a throttled host shows its reason and counts down', hostThrottled],
   ['a page opens its evidence', evidence],
   ['a waiting URL says what it waits for', explain],
+  ['figures that nobody brings any more say how old they are', oldFigures],
   ['a key that can only read is offered nothing else', readOnly],
   ['sixty scripts in titles, URLs and errors stay text', scripts],
   ['a schedule is set, disabled and deleted', schedules],

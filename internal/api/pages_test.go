@@ -220,6 +220,29 @@ func Test_the_numbers_of_an_ended_job_are_counted_from_its_requests(t *testing.T
 	})
 }
 
+func Test_the_numbers_of_a_job_that_another_server_drove_are_whole_as_soon_as_it_has_ended(t *testing.T) {
+	now := newClock()
+	w := newWorld(t, openSQLite(t), func(c *Config) { c.Now = now.now })
+	id, crawlID := w.begin(w.ann, "https://a.example/")
+	points := func(permit uint64, after time.Duration) int {
+		t.Helper()
+		if at := now.now().Add(after); permit > 0 {
+			w.must(w.db.Commit(w.ctx(), &ledger.Batch{Requests: []ledger.Request{{Crawl: crawlID, Permit: permit, Group: "a.example", Kind: "page", Started: at, Ended: at, Status: 200}}}))
+		}
+		return len(get[Series](w, w.ann, "/v1/jobs/"+id+"/series").Points)
+	}
+	if n := points(1, 0); n != 1 {
+		t.Fatalf("%d points", n)
+	}
+	if n := points(2, 20*time.Second); n != 1 {
+		t.Errorf("%d points: a job that runs is counted at every request", n)
+	}
+	w.step(id, ledger.Completed, nil)
+	if n := points(0, 0); n != 21 {
+		t.Errorf("%d points after the end, want 21", n)
+	}
+}
+
 func Test_hosts_are_told_of_only_to_those_who_crawled_them(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		id, crawlID := w.begin(w.ann, "https://h0.example/")

@@ -39,7 +39,7 @@ func (a *API) getSeries(ctx context.Context, c *caller, in *JobID) (*seriesOut, 
 		return &seriesOut{liveSeries(points)}, nil
 	}
 	begun := a.cfg.Now()
-	if s, ok := a.series.get(j.ID, begun); ok {
+	if s, ok := a.series.get(j.ID, begun, j.Status.Done()); ok {
 		return &seriesOut{s}, nil
 	}
 	if j.Crawl == 0 {
@@ -172,11 +172,13 @@ const (
 
 func newSeriesCache() *seriesCache { return &seriesCache{jobs: make(map[string]keptSeries)} }
 
-func (c *seriesCache) get(id string, now time.Time) (Series, bool) {
+// get finds a series that is still good. What was counted while the job ran is
+// not, once it has ended: it lacks the end.
+func (c *seriesCache) get(id string, now time.Time, ended bool) (Series, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.jobs[id]
-	return s.Series, ok && (s.until.IsZero() || now.Before(s.until))
+	return s.Series, ok && (s.until.IsZero() || !ended && now.Before(s.until))
 }
 
 func (c *seriesCache) put(id string, s Series, until time.Time) {

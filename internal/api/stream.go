@@ -176,8 +176,8 @@ func (f *follower) wait(ctx context.Context, changed <-chan struct{}, beat, live
 					return err
 				}
 			}
-			if f.a.cfg.Service.Elsewhere(f.id) {
-				return nil // and look
+			if f.job.Status == ledger.Running && f.a.cfg.Service.Elsewhere(f.id) {
+				return nil // and look; of one that only waits, with the beat
 			}
 		case <-beat:
 			if _, err := f.a.keys.who(ctx, f.c.auth); errors.Is(err, errUnauthorized) {

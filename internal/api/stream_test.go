@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -357,5 +358,50 @@ func Test_a_stream_of_a_job_that_another_server_drives_tells_its_news_all_the_sa
 	// What the other server showed last may still stand; the job runs no more.
 	if v := get[Live](w, w.ann, "/v1/jobs/"+id+"/live"); v.Running {
 		t.Errorf("%+v", v)
+	}
+}
+
+// counted counts how often a job is read.
+type counted struct {
+	Store
+	reads *atomic.Int64
+}
+
+func (s counted) Job(ctx context.Context, tenant, id string) (ledger.Job, error) {
+	s.reads.Add(1)
+	return s.Store.Job(ctx, tenant, id)
+}
+
+func Test_a_stream_of_a_job_that_waits_looks_for_news_of_another_server_with_each_beat(t *testing.T) {
+	reads := new(atomic.Int64)
+	w := newWorld(t, openSQLite(t), func(c *Config) {
+		c.Store, c.LiveEvery, c.Beat = counted{c.Store, reads}, 5*time.Millisecond, 400*time.Millisecond
+	})
+	w.svc.away = true
+	id := w.order(w.ann, "https://a.example/").ID
+	next, leave := w.stream(w.ann, id, "")
+	defer leave()
+	until := func(status string) {
+		t.Helper()
+		for {
+			if e, err := next(); err != nil {
+				t.Fatal(err)
+			} else if e.name == "status" && strings.Contains(e.data, `"status":"`+status+`"`) {
+				return
+			}
+		}
+	}
+	until("queued")
+	before := reads.Load()
+	time.Sleep(200 * time.Millisecond)
+	if n := reads.Load() - before; n > 2 {
+		t.Errorf("a job that is queued was read %d times between two beats", n)
+	}
+	w.step(id, ledger.Running, nil) // there
+	until("running")
+	before = reads.Load()
+	time.Sleep(200 * time.Millisecond)
+	if n := reads.Load() - before; n < 5 {
+		t.Errorf("a job that runs was read %d times", n)
 	}
 }

@@ -98,9 +98,11 @@ func (a *API) engine(context.Context, *caller, *none) (*engineOut, error) {
 	e.Version = a.cfg.Version
 	if a.cfg.Workers != nil {
 		for _, w := range workersView(a.cfg.Workers(), a.cfg.Now()).Items {
-			if e.Processes++; w.State != "silent" {
-				e.Hosts, e.InFlight, e.PagesPerSec = e.Hosts+w.Hosts, e.InFlight+w.InFlight, e.PagesPerSec+w.PagesPerSec
+			if w.State == "silent" {
+				continue
 			}
+			e.Processes, e.Hosts = e.Processes+1, e.Hosts+w.Hosts
+			e.InFlight, e.PagesPerSec = e.InFlight+w.InFlight, e.PagesPerSec+w.PagesPerSec
 		}
 		e.PagesPerSec = round(e.PagesPerSec)
 	}

@@ -21,7 +21,10 @@ import (
 // to the lists.
 //
 // A turn ends after turnMost even if its request does not, so one that waits for
-// something else or for a slow reader holds up nobody for longer.
+// something else or for a slow reader holds up nobody for longer. What such a
+// request works after its turn is not counted, as nobody can tell it from
+// waiting: of requests that last longer only how many begin is bounded, at one
+// for every turnMost of the eighth, and how many there are at once (MaxRequests).
 type turns struct {
 	crawling func() bool
 	rate     float64       // seconds of turns that are allowed a second

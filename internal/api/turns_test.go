@@ -19,6 +19,11 @@ func (t *turns) state() (free, waiting int) {
 // hurried asks for turns of a millisecond each from many clients, one after the
 // other, and returns how many were had.
 func hurried(turns *turns, clients int, d time.Duration) int {
+	return pressed(turns, clients, time.Millisecond, d)
+}
+
+// pressed does so with requests that last as long as it is told.
+func pressed(turns *turns, clients int, each, d time.Duration) int {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	var had atomic.Int64
@@ -30,7 +35,7 @@ func hurried(turns *turns, clients int, d time.Duration) int {
 				if err != nil {
 					return
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(each)
 				had.Add(1)
 				end()
 			}
@@ -55,6 +60,16 @@ func Test_an_API_that_is_asked_without_end_leaves_the_processors_to_a_crawl(t *t
 		crawling.Store(false)
 		if n := hurried(turns, 32, 10*time.Second); n < 19_900 {
 			t.Errorf("after the crawl they made %d in 10 s", n)
+		}
+	})
+}
+
+func Test_answers_that_take_long_count_for_the_length_of_a_turn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(4, func() bool { return true })
+		pressed(turns, 32, 200*time.Millisecond, 3*time.Second)
+		if n := pressed(turns, 32, 200*time.Millisecond, 10*time.Second); n < 480 || n > 530 {
+			t.Errorf("%d requests of 200 ms in 10 s; half a second of turns of 10.1 ms a second is 495", n)
 		}
 	})
 }

@@ -102,7 +102,7 @@ func Test_a_person_in_a_browser_can_do_everything_and_a_script_in_a_title_nothin
 	if err != nil {
 		t.Errorf("the visit ended with %v", err)
 	}
-	if chapters < 17 {
+	if chapters < 18 {
 		t.Errorf("only %d chapters were told", chapters)
 	}
 	if n := evil.hits(); n < 60 {

@@ -52,16 +52,26 @@ type active struct {
 }
 
 // ask stops the job, now or as soon as it has begun. The first who asks
-// decides.
+// decides; but a pause may take long, and a cancel meanwhile is more than it.
 func (a *active) ask(to ledger.Status, why string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.to == "" {
+	if a.to == "" || a.to == ledger.Paused && to == ledger.Cancelled {
 		a.to, a.why = to, why
 	}
 	if a.run != nil {
 		a.run.StopAs(a.to, a.why)
 	}
+}
+
+// overruled is how the job ends whose crawl has ended so.
+func (a *active) overruled(status ledger.Status, why string) (ledger.Status, string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if status == ledger.Paused && a.to == ledger.Cancelled {
+		return a.to, a.why
+	}
+	return status, why
 }
 
 func (a *active) begin(r *crawl.Run) {
@@ -378,6 +388,7 @@ func (s *Service) finish(ctx context.Context, a *active, j *ledger.Job, sum craw
 				return ledger.JobChange{}, err
 			}
 			j.Ran, j.Updated = a.ran+now.Sub(a.begun), now
+			status, reason = a.overruled(status, reason)
 			if status == ledger.Running { // the process stops; the job goes on in the next
 				return ledger.JobChange{}, nil
 			}

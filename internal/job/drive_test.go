@@ -281,3 +281,28 @@ func Test_a_cancel_from_a_caller_who_leaves_is_carried_out_all_the_same(t *testi
 		}
 	})
 }
+
+func Test_a_cancel_while_a_job_is_being_paused_is_carried_out_here_and_at_another_server(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		inFleet(t, options{}, func(t *testing.T, w *world, other *Service) {
+			asked := w.svc
+			if elsewhere {
+				asked = other
+			}
+			j := w.order("a", Request{URL: w.net.site("a.example", 30, slow)})
+			time.Sleep(time.Second)
+			ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond) // or nobody would need to remember
+			defer leave()
+			w.svc.Pause(ctx, "a", j.ID)
+			ctx, leave = context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer leave()
+			asked.Cancel(ctx, "a", j.ID)
+			if got := w.job(j.ID); got.Status != ledger.Running {
+				t.Fatalf("the pause was quick: %s", show(got))
+			}
+			if j = w.until(j.ID, ledger.Paused, ledger.Cancelled); j.Status != ledger.Cancelled || j.Error != "Cancelled" || j.Ended.IsZero() {
+				t.Errorf("asked elsewhere %t: %s", elsewhere, show(j))
+			}
+		})
+	}
+}

@@ -190,34 +190,43 @@ func (s *Service) pass(ctx context.Context, tenant, id string, to ledger.Status,
 	return err
 }
 
-// heed reads what was asked elsewhere of a job that is driven here. Only what
-// came after its last step counts: the rest was for an earlier grant.
+// heed carries out what was asked elsewhere of a job that is driven here.
 func (s *Service) heed(ctx context.Context, a *active) {
-	if !s.cfg.Shared {
-		return
+	asked, last, err := s.asked(ctx, a.job, a.heeded)
+	if err != nil {
+		return // the next look finds it
 	}
-	var asked order
-	for {
-		list, err := s.cfg.Store.Events(ctx, a.job, a.heeded, eventsKept)
+	if a.heeded = last; asked.Status != "" {
+		a.ask(asked.Status, asked.Why)
+	}
+}
+
+// asked is the order, among a job's events after one, that is still to be
+// carried out, and the last of those events. A pause or an end answers what was
+// asked before. A job that only waits for a slot again, or has one, has not
+// answered.
+func (s *Service) asked(ctx context.Context, id string, after int64) (asked order, last int64, err error) {
+	for last = after; s.cfg.Shared; {
+		list, err := s.cfg.Store.Events(ctx, id, last, eventsKept)
 		if err != nil {
-			return // the next look finds them
+			return order{}, after, err
 		}
 		for _, ev := range list {
-			a.heeded = ev.ID
-			switch ev.Type {
-			case "status":
+			last = ev.ID
+			if ev.Type != "status" && ev.Type != Asked {
+				continue
+			}
+			var o order
+			if json.Unmarshal([]byte(ev.Data), &o) != nil || o.Status != ledger.Paused && !o.Status.Done() {
+				continue
+			}
+			if asked = o; ev.Type == "status" {
 				asked = order{}
-			case Asked:
-				if json.Unmarshal([]byte(ev.Data), &asked) != nil {
-					asked = order{}
-				}
 			}
 		}
 		if len(list) < eventsKept {
 			break
 		}
 	}
-	if asked.Status == ledger.Paused || asked.Status == ledger.Cancelled {
-		a.ask(asked.Status, asked.Why)
-	}
+	return asked, last, nil
 }

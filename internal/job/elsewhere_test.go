@@ -173,3 +173,70 @@ func Test_an_order_for_a_job_whose_server_has_died_is_carried_out_by_the_next(t 
 		}
 	})
 }
+
+// orphaned is a job whose server has died, behind another one for which alone
+// the next server has a slot.
+func (w *world) orphaned() (first, j ledger.Job) {
+	w.t.Helper()
+	first = w.order("a", Request{URL: w.net.site("r.example", 40, nil)})
+	j = w.order("a", Request{URL: w.net.site("s.example", 40, nil)})
+	w.elsewhere(first.ID, true)
+	w.elsewhere(j.ID, true)
+	return first, j
+}
+
+func Test_a_cancel_for_a_job_whose_server_has_died_needs_no_slot_of_the_next(t *testing.T) {
+	inFleet(t, options{idle: true}, func(t *testing.T, w *world, other *Service) {
+		w.set.delay = time.Second
+		first, j := w.orphaned()
+		if got, err := other.Cancel(t.Context(), "a", j.ID); err != nil || got.Status != ledger.Running {
+			t.Fatalf("%s: %v", show(got), err)
+		}
+		w.serve()
+		if j = w.end(j.ID); j.Status != ledger.Cancelled || j.Spent > 2 {
+			t.Error(show(j))
+		}
+		if first = w.job(first.ID); first.Status != ledger.Running {
+			t.Errorf("the job with the slot: %s", show(first))
+		}
+	})
+}
+
+// lateOrder is a store in which an order comes right after the first look for
+// one.
+type lateOrder struct {
+	Store
+	come *func()
+}
+
+func (s lateOrder) Events(ctx context.Context, id string, after int64, limit int) ([]ledger.JobEvent, error) {
+	list, err := s.Store.Events(ctx, id, after, limit)
+	if come := *s.come; come != nil {
+		*s.come = nil
+		come()
+	}
+	return list, err
+}
+
+func Test_a_cancel_that_comes_while_a_job_is_put_back_into_the_queue_is_not_forgotten(t *testing.T) {
+	come := new(func())
+	inFleet(t, options{idle: true, wrap: func(s Store) Store { return lateOrder{s, come} }}, func(t *testing.T, w *world, other *Service) {
+		_, j := w.orphaned()
+		*come = func() {
+			ctx, gone := context.WithTimeout(t.Context(), time.Millisecond) // who asked does not wait
+			defer gone()
+			_ = other.pass(ctx, "a", j.ID, ledger.Cancelled, "Cancelled")
+		}
+		w.serve()
+		if j = w.end(j.ID); j.Status != ledger.Cancelled || j.Spent > 2 {
+			t.Error(show(j))
+		}
+		var was []ledger.Status
+		for _, e := range w.events(j.ID, "") {
+			was = append(was, e.Status)
+		}
+		if want := []ledger.Status{ledger.Queued, ledger.Cancelled, ledger.Queued, ledger.Running, ledger.Cancelled}; !slices.Equal(was, want) {
+			t.Errorf("%v, want %v: an order, and the queue after it", was, want)
+		}
+	})
+}

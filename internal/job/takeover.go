@@ -31,7 +31,8 @@ var errTaken = errors.New("another server has taken the job up")
 
 // recover finds the jobs that hold slots and that nobody drives, and drives
 // them on. If there are fewer slots than there were, the last that were
-// submitted wait for one again.
+// submitted wait for one again; but what was asked of a job while nobody drove
+// it only a driver can carry out, and it does not hold the slot for long.
 func (s *Service) recover(ctx context.Context) error {
 	if !s.takeGrant(ctx) {
 		return ctx.Err()
@@ -51,6 +52,14 @@ func (s *Service) recover(ctx context.Context) error {
 		if !orphan[seen.ID] {
 			continue
 		}
+		stays := slots <= 0 || i < slots
+		if !stays {
+			asked, _, err := s.asked(ctx, seen.ID, 0)
+			if err != nil {
+				return err
+			}
+			stays = asked.Status != ""
+		}
 		j, err := s.cfg.Store.UpdateJob(ctx, "", seen.ID, func(j *ledger.Job) (change ledger.JobChange, err error) {
 			if s.cfg.Shared {
 				if j.Status != ledger.Running || !j.Updated.Equal(seen.Updated) {
@@ -61,16 +70,15 @@ func (s *Service) recover(ctx context.Context) error {
 			// The time since the last heartbeat was not written down. It is
 			// now: a process that dies again and again gives no job more time.
 			j.Ran, j.Updated = j.Ran+heartbeat, now
-			if slots <= 0 || i < slots {
+			if stays {
 				return change, nil
 			}
 			for _, to := range []ledger.Status{ledger.Paused, ledger.Queued} {
 				if err := step(j, to); err != nil {
 					return change, err
 				}
-				change.Events = append(change.Events, s.conclude(j, now, "Waiting for a slot: there are fewer than before").Events...)
 			}
-			return change, nil
+			return s.conclude(j, now, ""), nil // nobody paused it; see asked
 		})
 		if errors.Is(err, errTaken) {
 			continue

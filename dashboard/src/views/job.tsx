@@ -5,7 +5,7 @@ import { useFeed } from '../lib/feed'
 import { go } from '../lib/router'
 import { can, canOrder } from '../lib/session'
 import { ordinal } from '../lib/text'
-import { now, span } from '../lib/time'
+import { span, useNow } from '../lib/time'
 import { Badge } from '../ui/badge'
 import { In, Loading, ProblemBox, say, sayProblem, Text, Title, When } from '../ui/basics'
 import { confirm } from '../ui/confirm'
@@ -69,7 +69,8 @@ export function JobView({ id, tab, query }: { id: string; tab: string; query: UR
 const stale = 6000
 
 function Notices({ job, live, open }: { job: Job; live?: Live; open: boolean }) {
-  const old = live?.at ? now() - Date.parse(live.at) : 0
+  const t = useNow() // figures that come no more redraw nothing
+  const old = live?.at ? t - Date.parse(live.at) : 0
   const tone = job.status === 'failed' ? 'bad' : job.status === 'partial' || job.status === 'paused' ? 'warn' : 'info'
   return (
     <>
