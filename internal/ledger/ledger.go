@@ -20,8 +20,8 @@
 // when another one has its hosts, or when the crawl is over. What it commits as
 // its part of a crawl that has ended, or was deleted, is left out, all but what it learned about
 // hosts: the record of a crawl does not change after its end. A process that
-// opens a crawl with UpdateCrawl gives it its next epoch, and the end that an
-// earlier one still wanted to write is ErrTakenOver.
+// opens or ends a crawl with UpdateCrawl gives it its next epoch, and the end
+// that an earlier one still wanted to write is ErrTakenOver.
 //
 // # Identity
 //
@@ -76,8 +76,9 @@ type Crawl struct {
 	Updated  time.Time
 	Counters Counters
 
-	// Epoch counts how often the crawl was opened again. The ledger gives it; an
-	// end that is written under an earlier one is refused.
+	// Epoch counts how often the crawl was opened again, or ended by another than
+	// who had it open. The ledger gives it; an end that is written under an earlier
+	// one is refused.
 	Epoch int64
 
 	// Worker is set in a batch when a row is only one worker's part of a crawl:

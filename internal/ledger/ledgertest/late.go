@@ -131,4 +131,28 @@ var lateCases = []testCase{
 			t.Errorf("%s, %v", got.Status, err)
 		}
 	}},
+	{"nor one that ended it", func(t *testing.T, s Store) {
+		driver := ledger.Crawl{Seeds: []string{"https://a.example/"}, Status: ledger.Running, Started: t0}
+		if _, err := s.CreateCrawl(t.Context(), &driver); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.UpdateCrawl(t.Context(), &driver); err != nil {
+			t.Fatal(err)
+		}
+		other, err := s.Crawl(t.Context(), driver.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other.Status, other.Reason, other.Updated, other.Ended = ledger.Partial, "its time was up", t0, t0
+		if err := s.UpdateCrawl(t.Context(), &other); err != nil {
+			t.Fatal(err)
+		}
+		driver.Status = ledger.Completed
+		if err := s.Commit(t.Context(), &ledger.Batch{Crawls: []ledger.Crawl{driver}}); !errors.Is(err, ledger.ErrTakenOver) {
+			t.Errorf("the driver ends it, too: %v", err)
+		}
+		if got, err := s.Crawl(t.Context(), driver.ID); err != nil || got.Status != ledger.Partial {
+			t.Errorf("%s, %v", got.Status, err)
+		}
+	}},
 }

@@ -73,19 +73,17 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
 // settings and start stay as they were created. Settings that differ from the
-// last ones are remembered beside them, from Updated on. A crawl that is running
-// from now on is opened: it has its next epoch, also if the answer was lost. If
-// it names a worker, which then begins its part anew, the counters are those of
-// the whole crawl: what the others' parts hold is not counted twice.
+// last ones are remembered beside them, from Updated on. The crawl has its next
+// epoch then, also if the answer was lost. If it names a worker, which then
+// begins its part anew, the counters are those of the whole crawl: what the
+// others' parts hold is not counted twice.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 	return l.write(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
-		if crawl.Status == ledger.Running {
-			b.Queue("UPDATE crawls SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch", crawl.ID).Query(func(r pgx.Rows) error {
-				_, err := pgx.ForEachRow(r, []any{&crawl.Epoch}, func() error { return nil })
-				return err
-			})
-		}
+		b.Queue("UPDATE crawls SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch", crawl.ID).Query(func(r pgx.Rows) error {
+			_, err := pgx.ForEachRow(r, []any{&crawl.Epoch}, func() error { return nil })
+			return err
+		})
 		whole := *crawl
 		whole.Worker = ""
 		queueUpdate(b, &whole, math.MaxInt64, ledger.ErrNoCrawl)

@@ -40,18 +40,16 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
 // settings and start stay as they were created. Settings that differ from the
-// last ones are remembered beside them, from Updated on. A crawl that is running
-// from now on is opened: it has its next epoch.
+// last ones are remembered beside them, from Updated on. The crawl has its next
+// epoch then.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 	return l.write(ctx, func(c *sqlite.Conn) error {
-		if crawl.Status == ledger.Running {
-			err := each(bindInts(c.Prep("UPDATE crawls SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch"), crawl.ID), func(r ledger.Reader) error {
-				crawl.Epoch = r.Int()
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+		err := each(bindInts(c.Prep("UPDATE crawls SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch"), crawl.ID), func(r ledger.Reader) error {
+			crawl.Epoch = r.Int()
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		if err := updateCrawl(c, crawl, math.MaxInt64, ledger.ErrNoCrawl); err != nil || len(crawl.Spec) == 0 || crawl.Updated.IsZero() {
 			return err
