@@ -21,7 +21,8 @@
 // its part of a crawl that has ended, or was deleted, is left out, all but what it learned about
 // hosts: the record of a crawl does not change after its end. A process that
 // opens or ends a crawl with UpdateCrawl gives it its next epoch, and the end
-// that an earlier one still wanted to write is ErrTakenOver.
+// that an earlier one still wanted to write is ErrTakenOver; that it runs is not
+// believed then, and no error.
 //
 // # Identity
 //

@@ -127,6 +127,9 @@ var lateCases = []testCase{
 		if err := end(first, ledger.Partial); !errors.Is(err, ledger.ErrTakenOver) {
 			t.Errorf("the first one ends it after the second: %v", err)
 		}
+		if err := end(first, ledger.Running); err != nil {
+			t.Errorf("the first one says that it runs after the second has ended it: %v", err)
+		}
 		if got, err := s.Crawl(t.Context(), first.ID); err != nil || got.Status != ledger.Completed {
 			t.Errorf("%s, %v", got.Status, err)
 		}

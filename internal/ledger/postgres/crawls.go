@@ -15,7 +15,7 @@ import (
 var (
 	crawlShape  = shape{ledger.CrawlTable}
 	updateCrawl = "UPDATE crawls SET (" + strings.Join(ledger.UpdatedColumns, ", ") + ") = ROW(" + params(3, len(ledger.UpdatedColumns)) +
-		") WHERE id = $1 AND (epoch <= $2 OR $3 = 'running')"
+		") WHERE id = $1 AND (epoch <= $2 OR $3 = 'running' AND status = 'running')"
 
 	// What one worker of a fleet counted of a crawl. A crawl that is over has no
 	// parts: a worker that was late with its own is not counted twice.
@@ -104,7 +104,8 @@ func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 }
 
 // queueUpdate adds the update of one crawl to a batch, which then fails with
-// an error if there is no such crawl that was opened by then: none is it.
+// an error if there is no such crawl that was opened by then: none is it. Who
+// only says that a crawl runs which another one has ended is left out.
 func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl, epoch int64, none error) {
 	if crawl.Worker != "" {
 		queuePart(b, crawl)
@@ -112,7 +113,7 @@ func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl, epoch int64, none error) {
 	}
 	b.Queue(updateCrawl, argsOf(ledger.PutUpdate, crawl, crawl.ID, epoch)...).
 		Exec(func(tag pgconn.CommandTag) error {
-			if tag.RowsAffected() == 0 {
+			if tag.RowsAffected() == 0 && !(crawl.Status == ledger.Running && none == ledger.ErrTakenOver) {
 				return fmt.Errorf("update crawl %d: %w", crawl.ID, none)
 			}
 			return nil

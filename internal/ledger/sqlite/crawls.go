@@ -13,7 +13,7 @@ import (
 
 var (
 	createCrawl = "INSERT INTO crawls (" + ledger.CrawlTable.From(1).List() + ") VALUES (" + placeholders(len(ledger.CrawlTable.Names)-1) + ")"
-	changeCrawl = "UPDATE crawls SET " + assignments(ledger.UpdatedColumns, 3) + " WHERE id = ?1 AND (epoch <= ?2 OR ?3 = 'running')"
+	changeCrawl = "UPDATE crawls SET " + assignments(ledger.UpdatedColumns, 3) + " WHERE id = ?1 AND (epoch <= ?2 OR ?3 = 'running' AND status = 'running')"
 )
 
 // CreateCrawl stores a new crawl, gives it its ID, and returns it.
@@ -91,6 +91,7 @@ func (l *Ledger) Settings(ctx context.Context) ([]ledger.Settings, error) {
 }
 
 // updateCrawl fails with none if there is no such crawl that was opened by then.
+// Who only says that a crawl runs which another one has ended is left out.
 func updateCrawl(c *sqlite.Conn, crawl *ledger.Crawl, epoch int64, none error) error {
 	s, err := c.Prepare(changeCrawl)
 	if err != nil {
@@ -103,7 +104,7 @@ func updateCrawl(c *sqlite.Conn, crawl *ledger.Crawl, epoch int64, none error) e
 	if err := step(s); err != nil {
 		return err
 	}
-	if c.Changes() == 0 {
+	if c.Changes() == 0 && !(crawl.Status == ledger.Running && none == ledger.ErrTakenOver) {
 		return fmt.Errorf("update crawl %d: %w", crawl.ID, none)
 	}
 	return nil
