@@ -71,20 +71,30 @@ func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 }
 
 func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
-	err := l.put(ctx, b)
-	if err == nil {
-		l.acknowledged(ctx, b)
+	for {
+		made := l.kept.made.Load()
+		stored, err := l.put(ctx, b, true)
+		if err == nil {
+			l.kept.keep(stored, made)
+		}
+		if !errors.Is(err, errUnsure) {
+			return err
+		}
+		if err := l.assure(ctx); err != nil {
+			return err
+		}
 	}
-	return err
 }
 
-// put tries it without looking first, as nearly nobody is late.
-func (l *Ledger) put(ctx context.Context, b *ledger.Batch) error {
+// put tries it without looking first, as nearly nobody is late. It returns what
+// was stored. If it must be sure, it is errUnsure while nobody has looked for
+// what was stored before.
+func (l *Ledger) put(ctx context.Context, b *ledger.Batch, sure bool) (*ledger.Batch, error) {
 	for {
-		err := l.putOnce(ctx, b)
+		err := l.putOnce(ctx, b, sure)
 		late := new(lateError)
 		if !errors.As(err, &late) {
-			return err
+			return b, err
 		}
 		b = b.Without(late.crawls)
 	}
@@ -95,12 +105,15 @@ type lateError struct{ crawls []int64 }
 
 func (e *lateError) Error() string { return fmt.Sprintf("crawls that have ended: %d", e.crawls) }
 
-func (l *Ledger) putOnce(ctx context.Context, b *ledger.Batch) error {
+func (l *Ledger) putOnce(ctx context.Context, b *ledger.Batch, sure bool) error {
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
 	e.encode(b)
 	crawls := lastOfEach(b.Crawls, func(a, b *ledger.Crawl) int { return cmp.Compare(a.ID, b.ID) })
 	return l.write(ctx, func(tx pgx.Tx) error {
+		if sure && l.kept.unsure() { // this connection may be the new one
+			return errUnsure
+		}
 		// The same tables in the same order, in each the rows by key: whoever
 		// holds a lock waits only for those who are further on. Pages come
 		// late, since their counter is what batches of one crawl wait for.
