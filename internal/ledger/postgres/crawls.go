@@ -22,7 +22,8 @@ var (
 	partShape = shape{ledger.NewTable("crawl_id bigint\nworker text\nupdated_ms bigint\n" + strings.Join(ledger.CounterNames, " bigint\n") + " bigint")}
 	putPart   = "INSERT INTO crawl_parts (" + partShape.List() + ") SELECT " + partShape.List() + " FROM " + partShape.unnest(1) +
 		" WHERE EXISTS (SELECT FROM crawls WHERE id = t.crawl_id AND status IN ('running', 'queued'))" +
-		" ON CONFLICT (crawl_id, worker) DO UPDATE SET " + partShape.excluded(2)
+		" ON CONFLICT (crawl_id, worker) DO UPDATE SET " + partShape.excluded(2) +
+		" WHERE coalesce(crawl_parts.updated_ms, 0) <= coalesce(excluded.updated_ms, 0)" // one that is written again may be older
 
 	// withoutParts leaves in a crawl's own counters what no part of it holds.
 	withoutParts = "UPDATE crawls SET (" + strings.Join(ledger.CounterNames, ", ") + ") = (SELECT " +

@@ -155,6 +155,17 @@ func Test_what_a_fail_over_has_lost_changes_no_crawl_that_another_process_has_en
 	}
 }
 
+func Test_a_part_that_is_written_again_is_not_older_than_before(t *testing.T) {
+	l, crawl, _, lose := keeping(t, 5, "w")
+	last := nth(crawl, 60, "w")
+	commit(t, l, &ledger.Batch{Crawls: last.Crawls}) // without a request: it is not kept
+	lose(4)
+	commit(t, l, &ledger.Batch{})
+	if got, err := l.Crawl(t.Context(), crawl); err != nil || got.Counters.Processed != 60 {
+		t.Errorf("%d processed, want 60; %v", got.Counters.Processed, err)
+	}
+}
+
 func Test_what_was_left_out_as_late_is_not_missed(t *testing.T) {
 	l, crawl, told, lose := keeping(t, 0, "w")
 	over := create(t, l)
