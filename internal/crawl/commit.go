@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"tiptoe/internal/frontier"
@@ -40,6 +41,9 @@ type delivery struct {
 	begun    time.Time
 	took     time.Duration // by the two stores, without what it waited in between
 }
+
+// late reports whether the ledger has left a crawl's pages out: it had ended.
+func (d *delivery) late(r *Run) bool { return slices.Contains(d.ledger.Late, r.ID) }
 
 func (e *Engine) gather(recs []*Record, flush bool) *delivery {
 	d := &delivery{recs: recs, touched: make(map[*Run]*ledger.Counters, 1), begun: e.cfg.Now()}
@@ -96,7 +100,9 @@ func (e *Engine) record(ctx context.Context, d *delivery) error {
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	for r, c := range d.touched {
-		r.committed(c)
+		if !d.late(r) {
+			r.committed(c)
+		}
 	}
 	for _, rec := range d.recs {
 		rec.counted = true
@@ -105,9 +111,13 @@ func (e *Engine) record(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// acknowledge writes a delivery that the ledger has into the frontier.
+// acknowledge writes a delivery that the ledger has into the frontier. What it
+// has left out stays queued there: the crawl may be resumed.
 func (e *Engine) acknowledge(ctx context.Context, d *delivery) error {
 	begin := e.cfg.Now()
+	for _, crawl := range d.ledger.Late {
+		e.sched.Forgo(&d.frontier, frontier.CrawlID(crawl), begin)
+	}
 	err := e.patiently(ctx, "write the frontier", func() error {
 		_, err := e.sched.Commit(ctx, &d.frontier, e.cfg.Now())
 		return err
@@ -122,7 +132,9 @@ func (e *Engine) acknowledge(ctx context.Context, d *delivery) error {
 // delivered gives the tokens back and tells everybody who wants to know.
 func (e *Engine) delivered(d *delivery) {
 	for _, rec := range d.recs {
-		rec.run.observe(rec)
+		if !d.late(rec.run) {
+			rec.run.observe(rec)
+		}
 	}
 	e.uncommitted.Add(-int64(len(d.recs)))
 	e.tokens.give(len(d.recs))

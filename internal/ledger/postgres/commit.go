@@ -61,8 +61,8 @@ var encoders = sync.Pool{New: func() any { return &encoder{seen: map[pageKey]int
 // storage. While the database cannot be reached it waits and tries again until
 // ctx ends. After an error nothing of the batch is stored, unless the error
 // came from the commit itself and its answer was lost; committing the batch
-// again is right in either case. The batch is kept for a while: it must not
-// change afterwards.
+// again is right in either case. The batch's rows are kept for a while: they must
+// not change afterwards.
 func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 	if err := l.commit(ctx, b); err != nil {
 		return fmt.Errorf("commit a batch to the ledger: %w", err)
@@ -72,10 +72,12 @@ func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 
 func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
 	for {
+		b.Late = nil
 		made := l.kept.made.Load()
 		stored, err := l.put(ctx, b, true)
 		if err == nil {
-			l.kept.keep(stored, made)
+			b.Late = stored.Late
+			l.kept.keep(*stored, made)
 		}
 		if !errors.Is(err, errUnsure) {
 			return err

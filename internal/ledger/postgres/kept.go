@@ -78,7 +78,7 @@ func (l *Ledger) Log(log *slog.Logger) {
 // keep adds a batch that was acknowledged, and that was begun when so many
 // connections were made: a look for the sake of a later one may have come before
 // this. Of a batch without a request nobody could tell whether it is there.
-func (k *kept) keep(b *ledger.Batch, made int64) {
+func (k *kept) keep(b ledger.Batch, made int64) {
 	if len(b.Requests) == 0 {
 		return
 	}
@@ -87,7 +87,7 @@ func (k *kept) keep(b *ledger.Batch, made int64) {
 	if k.made.Load() != made {
 		k.doubt()
 	}
-	k.batches, k.pages = append(k.batches, b), k.pages+len(b.Pages)
+	k.batches, k.pages = append(k.batches, &b), k.pages+len(b.Pages)
 	for len(k.batches) > keepBatches || k.pages > keepPages && len(k.batches) > 1 {
 		old := k.batches[0]
 		k.gone = &old.Requests[len(old.Requests)-1]
