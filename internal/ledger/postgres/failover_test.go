@@ -152,6 +152,12 @@ func Test_what_a_fail_over_has_lost_changes_no_crawl_that_another_process_has_en
 		if again := strings.Contains(told.String(), "it was stored again"); worker != "" && (again || !strings.Contains(told.String(), "not stored again\" pages=2")) {
 			t.Errorf("it said: %s", told)
 		}
+		told.Reset()
+		l.pool.Reset()
+		commit(t, l, &ledger.Batch{})
+		if told.Len() > 0 {
+			t.Errorf("it said once more: %s", told)
+		}
 	}
 }
 

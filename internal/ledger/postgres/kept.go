@@ -150,6 +150,14 @@ func (l *Ledger) repair(ctx context.Context) error {
 		return err
 	}
 	again, lost, some := 0, 0, false
+	defer func() {
+		if some {
+			l.lost("the database had lost what it had stored: it failed over to a replica that was behind; it was stored again", "pages", again)
+		}
+		if lost > 0 {
+			l.lost("the database has lost pages that it had stored: it failed over to a replica that was behind; their crawls have ended, so they are not stored again", "pages", lost)
+		}
+	}()
 	for _, i := range missing {
 		if int(i) == len(batches) {
 			l.lost("the database has lost pages that it had stored: it failed over to a replica that was far behind; they are not fetched again, so crawls that run are not complete",
@@ -173,14 +181,25 @@ func (l *Ledger) repair(ctx context.Context) error {
 		}
 		again, lost = again+len(stored.Pages), lost+len(b.Pages)-len(stored.Pages)
 		some = some || len(stored.Requests) > 0
-	}
-	if some {
-		l.lost("the database had lost what it had stored: it failed over to a replica that was behind; it was stored again", "pages", again)
-	}
-	if lost > 0 {
-		l.lost("the database has lost pages that it had stored: it failed over to a replica that was behind; their crawls have ended, so they are not stored again", "pages", lost)
+		k.instead(batches[i], stored)
 	}
 	return nil
+}
+
+// instead keeps of a batch what was stored again, so that the rest is missed once.
+func (k *kept) instead(b, stored *ledger.Batch) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	i := slices.Index(k.batches, b)
+	if i < 0 {
+		return
+	}
+	k.pages += len(stored.Pages) - len(b.Pages)
+	if len(stored.Requests) > 0 {
+		k.batches[i] = stored
+	} else {
+		k.batches = slices.Delete(k.batches, i, i+1)
+	}
 }
 
 func (l *Ledger) lost(what string, args ...any) {
