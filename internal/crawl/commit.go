@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"tiptoe/internal/frontier"
@@ -35,16 +36,19 @@ func (e *Engine) Commit(ctx context.Context, recs []*Record, flush bool) error {
 // frontier.
 type delivery struct {
 	recs     []*Record
-	ledger   ledger.Batch
+	ledger   *ledger.Batch // by itself: the ledger may keep it for a while
 	frontier frontier.Batch
 	touched  map[*Run]*Tally
 	begun    time.Time
 	took     time.Duration // by the two stores, without what it waited in between
 }
 
+// late reports whether the ledger has left a crawl's pages out: it had ended.
+func (d *delivery) late(r *Run) bool { return slices.Contains(d.ledger.Late, r.ID) }
+
 func (e *Engine) gather(recs []*Record, flush bool) *delivery {
-	d := &delivery{recs: recs, touched: make(map[*Run]*Tally, 1), begun: e.cfg.Now()}
-	lb, fb := &d.ledger, &d.frontier
+	d := &delivery{recs: recs, ledger: new(ledger.Batch), touched: make(map[*Run]*Tally, 1), begun: e.cfg.Now()}
+	lb, fb := d.ledger, &d.frontier
 	for _, rec := range recs {
 		lb.Pages = append(lb.Pages, rec.pages...)
 		lb.Evidence = append(lb.Evidence, rec.evidence...)
@@ -88,7 +92,7 @@ func (e *Engine) record(ctx context.Context, d *delivery) error {
 	for r, c := range d.touched {
 		d.ledger.Crawls = append(d.ledger.Crawls, r.rowWith(&c.Counters, d.begun))
 	}
-	err := e.patiently(ctx, "write the ledger", func() error { return e.cfg.Ledger.Commit(ctx, &d.ledger) })
+	err := e.patiently(ctx, "write the ledger", func() error { return e.cfg.Ledger.Commit(ctx, d.ledger) })
 	if err != nil {
 		e.domainsMu.Lock()
 		e.domains = append(d.ledger.Domains, e.domains...) // the next delivery takes them along
@@ -97,7 +101,9 @@ func (e *Engine) record(ctx context.Context, d *delivery) error {
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	for r, c := range d.touched {
-		r.committed(c)
+		if !d.late(r) {
+			r.committed(c)
+		}
 	}
 	for _, rec := range d.recs {
 		rec.counted = true
@@ -106,9 +112,13 @@ func (e *Engine) record(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// acknowledge writes a delivery that the ledger has into the frontier.
+// acknowledge writes a delivery that the ledger has into the frontier. What it
+// has left out stays queued there: the crawl may be resumed.
 func (e *Engine) acknowledge(ctx context.Context, d *delivery) error {
 	begin := e.cfg.Now()
+	for _, crawl := range d.ledger.Late {
+		e.sched.Forgo(&d.frontier, frontier.CrawlID(crawl), begin)
+	}
 	err := e.patiently(ctx, "write the frontier", func() error {
 		_, err := e.sched.Commit(ctx, &d.frontier, e.cfg.Now())
 		return err
@@ -123,7 +133,9 @@ func (e *Engine) acknowledge(ctx context.Context, d *delivery) error {
 // delivered gives the tokens back and tells everybody who wants to know.
 func (e *Engine) delivered(d *delivery) {
 	for _, rec := range d.recs {
-		rec.run.observe(rec)
+		if !d.late(rec.run) {
+			rec.run.observe(rec)
+		}
 	}
 	e.uncommitted.Add(-int64(len(d.recs)))
 	e.tokens.give(len(d.recs))
@@ -261,7 +273,7 @@ func (e *Engine) WriteHosts(ctx context.Context) error {
 	if len(d.ledger.Domains) == 0 {
 		return nil
 	}
-	return e.cfg.Ledger.Commit(ctx, &d.ledger)
+	return e.cfg.Ledger.Commit(ctx, d.ledger)
 }
 
 func domainRow(ch frontier.Changed) ledger.Domain { return DomainRow(ch.Group, ch.Clocks) }

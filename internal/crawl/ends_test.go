@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,6 +229,39 @@ func Test_when_the_frontier_fails_the_engine_says_so_also_if_nothing_more_comes(
 			t.Fatalf("got %v", err)
 		}
 		w.store.Close()
+	})
+}
+
+func Test_pages_that_the_ledger_leaves_out_as_late_stay_queued_for_a_resume(t *testing.T) {
+	in(t, func(t *testing.T, w *web) {
+		w.sites[home] = page(`<a href=/1><a href=/2><a href=/3>`)
+		w.books.fail = func(b *ledger.Batch) error { // of all but the seed
+			if slices.ContainsFunc(b.Pages, func(p ledger.Page) bool { return p.URL != home }) {
+				*b = *b.Without([]int64{1})
+			}
+			return nil
+		}
+		spec := plainSpec(home)
+		spec.MaxURLs = 3
+		sum, err := w.crawl(spec)
+		if err != nil || sum.Status != ledger.Partial || sum.Counters.Processed != 1 {
+			t.Fatalf("%+v, %v", sum, err)
+		}
+		w.books.fail = nil
+		e := w.engine()
+		defer w.store.Close()
+		ctx, cancel := context.WithCancelCause(context.Background())
+		defer cancel(nil)
+		r, err := e.Resume(ctx, w.books.crawls[1], func(s *Spec) { s.MaxURLs = 0 }, Hooks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum, err = w.drive(ctx, cancel, e, r); err != nil || sum.Status != ledger.Completed || sum.Counters.Processed != 4 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+		for _, url := range []string{"1", "2", "3"} {
+			w.want(home+url, outcome.NotFound)
+		}
 	})
 }
 

@@ -86,9 +86,20 @@ func (b *Books) Crawl(_ context.Context, id int64) (ledger.Crawl, error) {
 	return c, nil
 }
 
+// Commit leaves out what comes after a crawl's end, as the ledgers do.
 func (b *Books) Commit(_ context.Context, batch *ledger.Batch) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	var late []int64
+	for id, c := range b.crawls {
+		if c.Status.Done() && batch.PartOf(id) {
+			late = append(late, id)
+		}
+	}
+	batch.Late = late
+	if late != nil {
+		batch = batch.Without(late)
+	}
 	for _, p := range batch.Pages {
 		old, ok := b.pages[p.FP]
 		if ok && old.Tries > 0 && p.Tries == 0 {

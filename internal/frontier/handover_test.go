@@ -184,3 +184,63 @@ func Test_a_parked_host_that_changes_hands_stays_parked_until_its_block_is_over(
 		}
 	}
 }
+
+func Test_what_a_crawl_ended_without_stays_queued_and_its_host_is_given_back(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	store := newMemStore()
+	over, on := slow(1, time.Second), slow(2, time.Second)
+	over.Rules.PerHost, on.Rules.PerHost = 4, 4
+	s := owner(t, store, &now, 0, 0)
+	var add []Entry
+	for _, c := range []*Crawl{over, on} {
+		if err := s.Open(t.Context(), c, now); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"1", "2"} {
+			add = append(add, Entry{Crawl: c.ID, Group: "a.example", URL: "https://a.example/" + path, Kind: KindPage})
+		}
+	}
+	s.Take([]Lease{{Group: "a.example", Token: 1}}, now)
+	if _, err := s.Commit(t.Context(), &Batch{Add: add}, now); err != nil {
+		t.Fatal(err)
+	}
+	named := Entry{Crawl: 1, Group: "a.example", URL: "https://a.example/3", Kind: KindPage}
+	b := &Batch{Add: []Entry{named}, Mark: []Mark{{Crawl: 1, Host: "a.example"}}}
+	for range add {
+		w := permit(t, s, &now, 0)
+		s.OnWire(w.Permit, now)
+		s.Release(w.Permit, now, politeness.Answer{Outcome: outcome.OK, Status: 200, Started: now, Tries: 1})
+		if len(b.Update) == 0 && w.Entry.Crawl == 1 {
+			w.Entry.Tries++
+			b.Update = append(b.Update, w.Entry)
+		} else {
+			b.Ack = append(b.Ack, w.Entry.Ref())
+		}
+	}
+	for range 2 { // a commit that failed is tried again
+		s.Forgo(b, 1, now)
+	}
+	if over.InHand() || len(b.Mark)+len(b.Update) > 0 || len(b.Ack) != 2 || len(b.Add) != 1 {
+		t.Fatalf("in hand: %t; %+v", over.InHand(), b)
+	}
+	if _, err := s.Commit(t.Context(), b, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		crawl *Crawl
+		left  int
+	}{{over, 3}, {on, 0}} {
+		left, err := store.Window(t.Context(), "a.example", want.crawl.ID, Pos{}, 9, nil)
+		if err != nil || len(left) != want.left || want.crawl.InHand() {
+			t.Errorf("crawl %d: %d URLs wait, want %d; in hand: %t; %v", want.crawl.ID, len(left), want.left, want.crawl.InHand(), err)
+		}
+		for _, e := range left {
+			if e.Tries != 0 {
+				t.Errorf("%s has %d tries", e.URL, e.Tries)
+			}
+		}
+	}
+	if back := s.Drained(time.Time{}); len(back) != 1 {
+		t.Errorf("%d hosts are given back, so that somebody hears of what waits", len(back))
+	}
+}

@@ -384,17 +384,45 @@ func (s *Scheduler) commit(ctx context.Context, b *Batch, now time.Time) ([]Entr
 			return added, err
 		}
 		lost, rest := b.of(gone.Crawl)
-		for i := range lost.Update {
-			s.settle(lost.Update[i].Ref(), nil, now)
-		}
-		for _, r := range lost.Ack {
-			s.settle(r, nil, now)
-		}
+		s.unhand(&lost, now)
 		*b = rest
 		if s.opt.Gone != nil {
 			s.opt.Gone(gone.Crawl)
 		}
 	}
+}
+
+// Forgo takes out of a batch what it says of entries of a crawl that has ended
+// without them: they stay queued for whoever resumes it, with what they named.
+// Here they are in nobody's hand any more. Where groups are leased, theirs are
+// given back: whoever has them next hears from the store that they wait.
+func (s *Scheduler) Forgo(b *Batch, crawl CrawlID, now time.Time) {
+	s.commits.Lock()
+	defer s.commits.Unlock()
+	late, rest := b.of(crawl)
+	rest.Add = b.Add
+	*b = rest
+	if s.opt.Held != nil {
+		late.Ack, late.Update = s.ofThisLease(&late)
+	}
+	groups := s.unhand(&late, now)
+	if s.opt.Held != nil {
+		s.Drain(groups, now)
+	}
+}
+
+// unhand forgets the entries that a batch acknowledges or puts off, and names
+// their groups.
+func (s *Scheduler) unhand(b *Batch, now time.Time) (groups []string) {
+	refs := slices.Clone(b.Ack)
+	for i := range b.Update {
+		refs = append(refs, b.Update[i].Ref())
+	}
+	for _, r := range refs {
+		s.settle(r, nil, now)
+		groups = append(groups, r.Group)
+	}
+	return groups
 }
 
 func (s *Scheduler) announce(c *Crawl, e Entry, now time.Time) {

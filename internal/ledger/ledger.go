@@ -18,10 +18,12 @@
 //
 // A worker of a fleet that was frozen or cut off may still have pages in hand
 // when another one has its hosts, or when the crawl is over. What it commits as
-// its part of a crawl that has ended, or was deleted, is left out, all but what it learned about
-// hosts: the record of a crawl does not change after its end. A process that
-// opens a crawl with UpdateCrawl gives it its next epoch, and the end that an
-// earlier one still wanted to write is ErrTakenOver.
+// its part of a crawl that has ended, or was deleted, is left out, all but what
+// it learned about hosts: the record of a crawl does not change after its end.
+// The batch names such crawls then, so that their pages stay queued for whoever
+// resumes the crawl. A process that opens or ends a crawl with UpdateCrawl gives it its next epoch, and the end
+// that an earlier one still wanted to write is ErrTakenOver; that it runs is not
+// believed then, and no error.
 //
 // # Identity
 //
@@ -76,8 +78,9 @@ type Crawl struct {
 	Updated  time.Time
 	Counters Counters
 
-	// Epoch counts how often the crawl was opened again. The ledger gives it; an
-	// end that is written under an earlier one is refused.
+	// Epoch counts how often the crawl was opened again, or ended by another than
+	// who had it open. The ledger gives it; an end that is written under an earlier
+	// one is refused.
 	Epoch int64
 
 	// Worker is set in a batch when a row is only one worker's part of a crawl:
@@ -278,6 +281,10 @@ type Batch struct {
 	Requests []Request
 	Domains  []Domain
 	Crawls   []Crawl // status and counters
+
+	// Late is Commit's answer: the crawls whose rows it left out. Whoever has the
+	// pages in hand must not take them for stored.
+	Late []int64
 }
 
 // PartOf reports whether the batch is one worker's part of a crawl.
@@ -285,7 +292,7 @@ func (b *Batch) PartOf(crawl int64) bool {
 	return slices.ContainsFunc(b.Crawls, func(c Crawl) bool { return c.ID == crawl && c.Worker != "" })
 }
 
-// Without is the batch without its rows of some crawls.
+// Without is the batch without its rows of some crawls, which are late.
 func (b *Batch) Without(crawls []int64) *Batch {
 	out := func(id int64) bool { return slices.Contains(crawls, id) }
 	return &Batch{
@@ -294,5 +301,6 @@ func (b *Batch) Without(crawls []int64) *Batch {
 		Requests: slices.DeleteFunc(slices.Clone(b.Requests), func(r Request) bool { return out(r.Crawl) }),
 		Domains:  b.Domains,
 		Crawls:   slices.DeleteFunc(slices.Clone(b.Crawls), func(c Crawl) bool { return out(c.ID) }),
+		Late:     slices.Concat(b.Late, crawls),
 	}
 }

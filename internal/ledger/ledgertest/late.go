@@ -65,11 +65,14 @@ var lateCases = []testCase{
 		b := part(over, "w", later, page(over, "https://a.example/new", outcome.OK, 200))
 		commit(t, s, b)
 		equal(t, "the crawl that has ended", everything(t, s, over), before)
+		equal(t, "late crawls", b.Late, []int64{over})
 
 		mixed := part(on, "w", page(on, "https://a.example/", outcome.OK, 200))
 		mixed.Pages, mixed.Crawls = append(mixed.Pages, b.Pages...), append(mixed.Crawls, b.Crawls...)
+		mixed.Pages = append(mixed.Pages, page(on, "https://a.example/", outcome.OK, 200), b.Pages[0]) // not one crawl after the other
 		mixed.Domains = []ledger.Domain{{Host: "a.example", AdaptiveDelay: time.Second, Updated: t0}}
 		commit(t, s, mixed)
+		equal(t, "late crawls", mixed.Late, []int64{over})
 		if got := collect(t, s.Pages(t.Context(), over, ledger.PageFilter{})); len(got) != 1 || got[0].Status != 200 {
 			t.Errorf("pages of the crawl that has ended: %+v", got)
 		}
@@ -92,6 +95,7 @@ var lateCases = []testCase{
 			t.Fatal(err)
 		}
 		commit(t, s, b) // it was opened again
+		equal(t, "late crawls", b.Late, []int64(nil))
 		if got := collect(t, s.Pages(t.Context(), over, ledger.PageFilter{})); len(got) != 2 || got[0].Status != 404 {
 			t.Errorf("pages of the crawl that was opened again: %+v", got)
 		}
@@ -127,7 +131,34 @@ var lateCases = []testCase{
 		if err := end(first, ledger.Partial); !errors.Is(err, ledger.ErrTakenOver) {
 			t.Errorf("the first one ends it after the second: %v", err)
 		}
+		if err := end(first, ledger.Running); err != nil {
+			t.Errorf("the first one says that it runs after the second has ended it: %v", err)
+		}
 		if got, err := s.Crawl(t.Context(), first.ID); err != nil || got.Status != ledger.Completed {
+			t.Errorf("%s, %v", got.Status, err)
+		}
+	}},
+	{"nor one that ended it", func(t *testing.T, s Store) {
+		driver := ledger.Crawl{Seeds: []string{"https://a.example/"}, Status: ledger.Running, Started: t0}
+		if _, err := s.CreateCrawl(t.Context(), &driver); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.UpdateCrawl(t.Context(), &driver); err != nil {
+			t.Fatal(err)
+		}
+		other, err := s.Crawl(t.Context(), driver.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other.Status, other.Reason, other.Updated, other.Ended = ledger.Partial, "its time was up", t0, t0
+		if err := s.UpdateCrawl(t.Context(), &other); err != nil {
+			t.Fatal(err)
+		}
+		driver.Status = ledger.Completed
+		if err := s.Commit(t.Context(), &ledger.Batch{Crawls: []ledger.Crawl{driver}}); !errors.Is(err, ledger.ErrTakenOver) {
+			t.Errorf("the driver ends it, too: %v", err)
+		}
+		if got, err := s.Crawl(t.Context(), driver.ID); err != nil || got.Status != ledger.Partial {
 			t.Errorf("%s, %v", got.Status, err)
 		}
 	}},

@@ -61,8 +61,8 @@ var encoders = sync.Pool{New: func() any { return &encoder{seen: map[pageKey]int
 // storage. While the database cannot be reached it waits and tries again until
 // ctx ends. After an error nothing of the batch is stored, unless the error
 // came from the commit itself and its answer was lost; committing the batch
-// again is right in either case. The batch is kept for a while: it must not
-// change afterwards.
+// again is right in either case. The batch's rows are kept for a while: they must
+// not change afterwards.
 func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 	if err := l.commit(ctx, b); err != nil {
 		return fmt.Errorf("commit a batch to the ledger: %w", err)
@@ -71,20 +71,32 @@ func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
 }
 
 func (l *Ledger) commit(ctx context.Context, b *ledger.Batch) error {
-	err := l.put(ctx, b)
-	if err == nil {
-		l.acknowledged(ctx, b)
+	for {
+		b.Late = nil
+		made := l.kept.made.Load()
+		stored, err := l.put(ctx, b, true)
+		if err == nil {
+			b.Late = stored.Late
+			l.kept.keep(*stored, made)
+		}
+		if !errors.Is(err, errUnsure) {
+			return err
+		}
+		if err := l.assure(ctx); err != nil {
+			return err
+		}
 	}
-	return err
 }
 
-// put tries it without looking first, as nearly nobody is late.
-func (l *Ledger) put(ctx context.Context, b *ledger.Batch) error {
+// put tries it without looking first, as nearly nobody is late. It returns what
+// was stored. If it must be sure, it is errUnsure while nobody has looked for
+// what was stored before.
+func (l *Ledger) put(ctx context.Context, b *ledger.Batch, sure bool) (*ledger.Batch, error) {
 	for {
-		err := l.putOnce(ctx, b)
+		err := l.putOnce(ctx, b, sure)
 		late := new(lateError)
 		if !errors.As(err, &late) {
-			return err
+			return b, err
 		}
 		b = b.Without(late.crawls)
 	}
@@ -95,12 +107,15 @@ type lateError struct{ crawls []int64 }
 
 func (e *lateError) Error() string { return fmt.Sprintf("crawls that have ended: %d", e.crawls) }
 
-func (l *Ledger) putOnce(ctx context.Context, b *ledger.Batch) error {
+func (l *Ledger) putOnce(ctx context.Context, b *ledger.Batch, sure bool) error {
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
 	e.encode(b)
 	crawls := lastOfEach(b.Crawls, func(a, b *ledger.Crawl) int { return cmp.Compare(a.ID, b.ID) })
 	return l.write(ctx, func(tx pgx.Tx) error {
+		if sure && l.kept.unsure() { // this connection may be the new one
+			return errUnsure
+		}
 		// The same tables in the same order, in each the rows by key: whoever
 		// holds a lock waits only for those who are further on. Pages come
 		// late, since their counter is what batches of one crawl wait for.

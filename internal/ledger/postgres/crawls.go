@@ -15,14 +15,15 @@ import (
 var (
 	crawlShape  = shape{ledger.CrawlTable}
 	updateCrawl = "UPDATE crawls SET (" + strings.Join(ledger.UpdatedColumns, ", ") + ") = ROW(" + params(3, len(ledger.UpdatedColumns)) +
-		") WHERE id = $1 AND (epoch <= $2 OR $3 = 'running')"
+		") WHERE id = $1 AND (epoch <= $2 OR $3 = 'running' AND status = 'running')"
 
 	// What one worker of a fleet counted of a crawl. A crawl that is over has no
 	// parts: a worker that was late with its own is not counted twice.
 	partShape = shape{ledger.NewTable("crawl_id bigint\nworker text\nupdated_ms bigint\n" + strings.Join(ledger.CounterNames, " bigint\n") + " bigint")}
 	putPart   = "INSERT INTO crawl_parts (" + partShape.List() + ") SELECT " + partShape.List() + " FROM " + partShape.unnest(1) +
 		" WHERE EXISTS (SELECT FROM crawls WHERE id = t.crawl_id AND status IN ('running', 'queued'))" +
-		" ON CONFLICT (crawl_id, worker) DO UPDATE SET " + partShape.excluded(2)
+		" ON CONFLICT (crawl_id, worker) DO UPDATE SET " + partShape.excluded(2) +
+		" WHERE coalesce(crawl_parts.updated_ms, 0) <= coalesce(excluded.updated_ms, 0)" // one that is written again may be older
 
 	// withoutParts leaves in a crawl's own counters what no part of it holds.
 	withoutParts = "UPDATE crawls SET (" + strings.Join(ledger.CounterNames, ", ") + ") = (SELECT " +
@@ -73,19 +74,17 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
 // settings and start stay as they were created. Settings that differ from the
-// last ones are remembered beside them, from Updated on. A crawl that is running
-// from now on is opened: it has its next epoch, also if the answer was lost. If
-// it names a worker, which then begins its part anew, the counters are those of
-// the whole crawl: what the others' parts hold is not counted twice.
+// last ones are remembered beside them, from Updated on. The crawl has its next
+// epoch then, also if the answer was lost. If it names a worker, which then
+// begins its part anew, the counters are those of the whole crawl: what the
+// others' parts hold is not counted twice.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 	return l.write(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
-		if crawl.Status == ledger.Running {
-			b.Queue("UPDATE crawls SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch", crawl.ID).Query(func(r pgx.Rows) error {
-				_, err := pgx.ForEachRow(r, []any{&crawl.Epoch}, func() error { return nil })
-				return err
-			})
-		}
+		b.Queue("UPDATE crawls SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch", crawl.ID).Query(func(r pgx.Rows) error {
+			_, err := pgx.ForEachRow(r, []any{&crawl.Epoch}, func() error { return nil })
+			return err
+		})
 		whole := *crawl
 		whole.Worker = ""
 		queueUpdate(b, &whole, math.MaxInt64, ledger.ErrNoCrawl)
@@ -106,7 +105,8 @@ func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 }
 
 // queueUpdate adds the update of one crawl to a batch, which then fails with
-// an error if there is no such crawl that was opened by then: none is it.
+// an error if there is no such crawl that was opened by then: none is it. Who
+// only says that a crawl runs which another one has ended is left out.
 func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl, epoch int64, none error) {
 	if crawl.Worker != "" {
 		queuePart(b, crawl)
@@ -114,7 +114,7 @@ func queueUpdate(b *pgx.Batch, crawl *ledger.Crawl, epoch int64, none error) {
 	}
 	b.Queue(updateCrawl, argsOf(ledger.PutUpdate, crawl, crawl.ID, epoch)...).
 		Exec(func(tag pgconn.CommandTag) error {
-			if tag.RowsAffected() == 0 {
+			if tag.RowsAffected() == 0 && !(crawl.Status == ledger.Running && none == ledger.ErrTakenOver) {
 				return fmt.Errorf("update crawl %d: %w", crawl.ID, none)
 			}
 			return nil

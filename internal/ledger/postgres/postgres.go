@@ -108,6 +108,7 @@ type Ledger struct {
 	closed   sync.Once
 	trouble  atomic.Pointer[trouble]
 	kept     kept
+	watching sync.WaitGroup
 }
 
 // ErrReadOnly is returned by every write on a ledger from OpenReadOnly.
@@ -151,14 +152,18 @@ func open(ctx context.Context, url string, readOnly bool) (*Ledger, error) {
 		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	l := &Ledger{readOnly: readOnly, patience: attemptTimeout, reading: make(chan struct{}, config.MaxConns-1)}
+	l.kept.looking, l.kept.wake = make(chan struct{}, 1), make(chan struct{}, 1)
 	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		l.kept.unsure.Store(true)
+		l.kept.connected()
 		return prepare(ctx, c, readOnly)
 	}
 	if l.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
 	l.life, l.end = context.WithCancel(context.Background())
+	if !readOnly {
+		l.watching.Go(l.watch)
+	}
 
 	patience, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
@@ -204,6 +209,7 @@ func cause(err error) error {
 func (l *Ledger) Close() error {
 	l.closed.Do(func() {
 		l.end()
+		l.watching.Wait()
 		l.pool.Close()
 	})
 	return nil

@@ -53,13 +53,17 @@ type pageKey struct {
 // stored, unless the error came from the commit itself and its answer was
 // lost; committing the batch again is right in either case.
 func (l *Ledger) Commit(ctx context.Context, b *ledger.Batch) error {
+	whole := b
 	err := l.write(ctx, func(c *sqlite.Conn) error {
+		b := whole
 		late, err := checkCrawls(c, b)
 		if err != nil {
 			return err
 		}
+		b.Late = nil
 		if late != nil {
-			b = b.Without(late)
+			rest := b.Without(late)
+			b.Late, b = rest.Late, rest
 		}
 		if err := l.enc.putPages(c, b.Pages); err != nil {
 			return fmt.Errorf("pages: %w", err)
@@ -107,7 +111,9 @@ func checkCrawls(c *sqlite.Conn, b *ledger.Batch) (late []int64, err error) {
 		}
 		switch over := status == "" || status.Done(); {
 		case over && b.PartOf(id):
-			late = append(late, id)
+			if !slices.Contains(late, id) {
+				late = append(late, id)
+			}
 		case status == "" || id <= 0:
 			return fmt.Errorf("crawl %d: %w", id, ledger.ErrNoCrawl)
 		}

@@ -13,7 +13,7 @@ import (
 
 var (
 	createCrawl = "INSERT INTO crawls (" + ledger.CrawlTable.From(1).List() + ") VALUES (" + placeholders(len(ledger.CrawlTable.Names)-1) + ")"
-	changeCrawl = "UPDATE crawls SET " + assignments(ledger.UpdatedColumns, 3) + " WHERE id = ?1 AND (epoch <= ?2 OR ?3 = 'running')"
+	changeCrawl = "UPDATE crawls SET " + assignments(ledger.UpdatedColumns, 3) + " WHERE id = ?1 AND (epoch <= ?2 OR ?3 = 'running' AND status = 'running')"
 )
 
 // CreateCrawl stores a new crawl, gives it its ID, and returns it.
@@ -40,18 +40,16 @@ func (l *Ledger) CreateCrawl(ctx context.Context, crawl *ledger.Crawl) (int64, e
 
 // UpdateCrawl stores a crawl's status, reason, times and counters; its seeds,
 // settings and start stay as they were created. Settings that differ from the
-// last ones are remembered beside them, from Updated on. A crawl that is running
-// from now on is opened: it has its next epoch.
+// last ones are remembered beside them, from Updated on. The crawl has its next
+// epoch then.
 func (l *Ledger) UpdateCrawl(ctx context.Context, crawl *ledger.Crawl) error {
 	return l.write(ctx, func(c *sqlite.Conn) error {
-		if crawl.Status == ledger.Running {
-			err := each(bindInts(c.Prep("UPDATE crawls SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch"), crawl.ID), func(r ledger.Reader) error {
-				crawl.Epoch = r.Int()
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+		err := each(bindInts(c.Prep("UPDATE crawls SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch"), crawl.ID), func(r ledger.Reader) error {
+			crawl.Epoch = r.Int()
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		if err := updateCrawl(c, crawl, math.MaxInt64, ledger.ErrNoCrawl); err != nil || len(crawl.Spec) == 0 || crawl.Updated.IsZero() {
 			return err
@@ -93,6 +91,7 @@ func (l *Ledger) Settings(ctx context.Context) ([]ledger.Settings, error) {
 }
 
 // updateCrawl fails with none if there is no such crawl that was opened by then.
+// Who only says that a crawl runs which another one has ended is left out.
 func updateCrawl(c *sqlite.Conn, crawl *ledger.Crawl, epoch int64, none error) error {
 	s, err := c.Prepare(changeCrawl)
 	if err != nil {
@@ -105,7 +104,7 @@ func updateCrawl(c *sqlite.Conn, crawl *ledger.Crawl, epoch int64, none error) e
 	if err := step(s); err != nil {
 		return err
 	}
-	if c.Changes() == 0 {
+	if c.Changes() == 0 && !(crawl.Status == ledger.Running && none == ledger.ErrTakenOver) {
 		return fmt.Errorf("update crawl %d: %w", crawl.ID, none)
 	}
 	return nil
