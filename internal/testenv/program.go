@@ -80,8 +80,7 @@ var (
 // Serves reports whether a tiptoe serve can be asked, and where. The first one
 // on its data says the operator's key.
 func (p *Process) Serves() (base, key string, ok bool) {
-	said := p.Stdout.String()
-	at := serveLine.FindStringSubmatch(said)
+	at := serveLine.FindStringSubmatch(p.Stdout.String())
 	if at == nil {
 		return "", "", false
 	}
@@ -90,7 +89,7 @@ func (p *Process) Serves() (base, key string, ok bool) {
 		return "", "", false
 	}
 	resp.Body.Close()
-	if m := keyLine.FindStringSubmatch(said); m != nil {
+	if m := keyLine.FindStringSubmatch(p.Stdout.String()); m != nil { // which comes behind the address
 		key = m[1]
 	}
 	return at[1], key, resp.StatusCode == http.StatusOK

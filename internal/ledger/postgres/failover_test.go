@@ -75,6 +75,13 @@ func Test_what_a_fail_over_to_a_replica_that_was_behind_has_lost_is_written_agai
 		}
 	}
 	store(10)
+	c := client(t, url)
+	for end := time.Now().Add(20 * time.Second); !query1[bool](t, c, "SELECT coalesce(bool_and(replay_lsn >= pg_current_wal_flush_lsn()), false) FROM pg_stat_replication"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the replica does not follow")
+		}
+	}
+	c.Close(t.Context())
 	replica.Set(t, "primary_conninfo", "") // from here on it hears nothing
 	for primary.Replicates("async") {
 		time.Sleep(10 * time.Millisecond)
