@@ -125,10 +125,11 @@ say "go test ${race%% *}, what has threads of its own"
 go test -p 4 $race -timeout 8m $(packages -vE "$plain|$built|$story") </dev/null || failed=true
 
 # The simulations work while the others wait: the drivers for servers of their
-# own, the dashboard for its browser, the scripts for the program they run.
+# own, the dashboard for its browser, the scripts for the program they run. The
+# embedded frontier comes again: only here it is held against its model at length.
 say "go test, the commands, whole crawls and fleets in virtual time, Redis, PostgreSQL, the dashboard in a browser"
 # shellcheck disable=SC2046
-go test -p 4 -timeout 6m $(packages -E "$plain") </dev/null || failed=true
+go test -p 4 -timeout 6m $(packages -E "$plain|/internal/frontier/pebblestore$") </dev/null || failed=true
 
 say "go test, the built program on real servers, killed, frozen and cut off"
 # shellcheck disable=SC2046
